@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Choosing cores is a knapsack problem over the tree of domains. For each part of the tree, a table
- * holds the best set of cores for each sum of widths (threads that the request would use). Two
- * parts are merged by trying every split of the sum. A domain then adds the price of using at least
- * one of its cores. Prices are vectors, which are added and compared lexicographically. Addition
- * keeps the order of prices, so the best sets of the parts make the best set of the whole: the
- * result is exact. A merge takes up to (free cores)^2 / 2 steps. Two things save steps: equal
- * neighbours share one table, and the best sets of equal domains whose cores are all alike are
- * simply the lowest cores.
+ * holds the best set of cores for each sum of widths. The width of a core is the number of its
+ * threads that the request would use. Two parts are merged by trying every split of the sum. A
+ * domain then adds the price of using at least one of its cores. Prices are vectors, which are
+ * added and compared lexicographically. Addition keeps the order of prices, so the best sets of the
+ * parts make the best set of the whole: the result is exact. A merge takes up to (free cores)^2 / 2
+ * steps. Two things save steps: equal neighbours share one table, and if all cores of equal domains
+ * are alike, the best sets are the lowest cores.
  */
 #include "topology/fit.h"
 
@@ -21,7 +21,7 @@ struct state {
 	bool possible;
 	/* rank of this state's set among all sets of the table; rank 0 has the lowest cores */
 	unsigned rank;
-	unsigned kind; /* 0: no core; KINDS_MIXED; or 1 + the CPU kind of all cores */
+	unsigned kind; /* 0: the set is empty; 1 + K: all its cores are of kind K; or KINDS_MIXED */
 };
 
 #define KINDS_MIXED UINT_MAX
@@ -37,18 +37,19 @@ struct table {
 	const struct table *left, *right;
 	unsigned *split;
 	unsigned left_cores;
-	bool regular; /* the best sets of several such parts side by side are the lowest cores */
+	bool regular; /* in several such parts side by side, the best sets are the lowest cores */
 	unsigned levels; /* levels of the domains in this part, as bits (struct domain) */
-	struct table *next; /* list of all tables, to free them */
+	struct table *next; /* next table in the list of all tables, which is for freeing them */
 };
 
 struct chooser {
 	const struct fit_in *in;
 	const unsigned *index; /* the candidates: positions in in->core */
 	unsigned n;
-	/* for each core of the machine: how many free cores, and candidates, have a lower index */
+	/* for each core of the machine, how many free cores and candidates have a lower index */
 	unsigned *free_before, *before;
-	unsigned unit, states; /* common divisor of the widths; how many states are worth keeping */
+	unsigned unit; /* common divisor of all widths */
+	unsigned states; /* largest number of states of a table */
 	unsigned slot_place, slot_memory, slot_waste, slot_fit;
 	struct fit_key *best;
 	struct table *tables;
@@ -66,7 +67,7 @@ static void free_tables(struct chooser *ch)
 	}
 }
 
-/* Make a table that belongs to CH, of N states or fewer: only as many as are worth keeping. */
+/* Make a table of N states, but of ch->states at most. CH owns the table. */
 static struct table *table_new(struct chooser *ch, unsigned n)
 {
 	struct table *t = calloc(1, sizeof(*t));
@@ -139,7 +140,7 @@ static unsigned free_cores(const struct chooser *ch, unsigned first, unsigned en
 	return ch->free_before[end] - ch->free_before[first];
 }
 
-/* Add to S the price of using a domain of LEVELS (bits) with FREE free cores and MEMORY. */
+/* Add to S the price of a domain that is of LEVELS (bits), and has FREE free cores and MEMORY. */
 static void charge_domains(const struct chooser *ch, struct state *s, unsigned levels,
 			   unsigned free, int64_t memory)
 {
@@ -217,7 +218,7 @@ static struct table *table_of_copies(struct chooser *ch, const struct table *one
 		struct state *state = &t->state[k * t->step];
 
 		state->possible = true;
-		/* the larger of two such sets has the better rank */
+		/* of two such sets, the larger one has lower cores, so the better rank */
 		state->rank = most - k;
 		state->kind = k ? one->state[t->step].kind : 0;
 		for (unsigned p = 0; p < PRICES; p++)
@@ -256,11 +257,11 @@ static bool improves_state(const struct state *a, const struct state *b, const s
 		if (price != state->price[p])
 			return price < state->price[p];
 	}
-	/* two splits have different left sets, so comparing these is enough */
+	/* the left sets of two splits always differ, so their ranks decide */
 	return a->rank < best_rank;
 }
 
-/* Return the CPU kind of a set that joins sets of the kinds A and B. */
+/* Return the kind (struct state) of a set that joins sets of the kinds A and B. */
 static unsigned join_kinds(unsigned a, unsigned b)
 {
 	return !a || a == b ? b : !b ? a : KINDS_MIXED;
@@ -415,7 +416,7 @@ static struct table *table_of_parts(struct chooser *ch, const struct part *part,
 			    left ? table_of_parts(ch, part + half, n - half, 0) : NULL, from);
 }
 
-/* Return the end of FIRST's run: the next candidate unlike FIRST, or from core INNER on, or END. */
+/* Return the end of the run of candidates like FIRST. It is at core INNER or at END at most. */
 static unsigned run_end(const struct chooser *ch, unsigned first, unsigned inner, unsigned end)
 {
 	unsigned i = first + 1;
@@ -505,8 +506,8 @@ static void charge_table(const struct chooser *ch, unsigned d, struct table *t)
 		for (unsigned p = 0; p < PRICES; p++)
 			t->state[s].price[p] += price.price[p];
 	/*
-	 * a table stays regular if no other domain in it has a level of this one, and, for a domain
-	 * without a level, if its memory has no price
+	 * The table stays regular if D is of a level and no domain in D is of the same level, or if
+	 * D is of no level and its memory has no price.
 	 */
 	t->regular &= domain->levels ? !(t->levels & domain->levels) : !memory;
 	t->levels |= domain->levels;
@@ -577,7 +578,7 @@ static void take_state(const struct chooser *ch, const struct table *t, unsigned
 		take[ch->index[first + k]] = true;
 }
 
-/* Set the number of states worth keeping, and the order of the prices. */
+/* Set the largest number of states of a table, and the order of the prices. */
 static void prepare_states(struct chooser *ch, unsigned widest)
 {
 	/* a best set has no superfluous core, so the sum of its widths is below need + widest */
@@ -716,7 +717,7 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/* PLACE holds four rules in one number, FIT three: the highest differing field decides */
+	/* PLACE has four rules in one number, FIT has three: the highest bits decide */
 	if (rule == FIT_HALF)
 		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
 	if (rule == FIT_FIT_PACKAGE)

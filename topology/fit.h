@@ -10,8 +10,8 @@
 struct fit_core {
 	unsigned core; /* index in the machine */
 	unsigned threads; /* free threads, >= 1: all of them are reserved if the core is taken */
-	unsigned width; /* threads of the core that this request would use, 1 .. threads */
-	bool half; /* containers may not get some of its threads */
+	unsigned width; /* threads of the core that the request would use, 1 .. threads */
+	bool half; /* some of its threads may not be given to containers */
 };
 
 struct fit_in {
@@ -20,8 +20,8 @@ struct fit_in {
 	unsigned n;
 	/* sum of widths to reach, >= 1 */
 	unsigned need;
-	bool thrift; /* order of the rules: least waste comes before locality */
-	unsigned kind; /* only cores of this CPU kind, or NONE */
+	bool thrift; /* order of the rules: avoiding waste comes before locality */
+	unsigned kind; /* use only cores of this CPU kind; NONE: of all kinds */
 	/* free memory (nodes or bytes) of each domain and each core: more is better; or NULL */
 	const int64_t *domain_memory, *core_memory;
 };
@@ -39,15 +39,15 @@ struct fit_key {
 	/* free cores of the used packages, localities, L3 domains (20 bits each) */
 	int64_t fit;
 	unsigned given; /* sum of widths; 0: no set is large enough */
-	bool mixed; /* CPU kinds are mixed */
+	bool mixed; /* the set has cores of several CPU kinds */
 };
 
 struct fit_out {
 	struct fit_key key;
 	bool *take; /* fit_in.n flags */
 	/*
-	 * For each domain of the machine: the key of the best set inside it (given is 0 if there is
-	 * none). It includes the price of the domains around it, so domains' keys can be compared.
+	 * For each domain, the key of its best set; GIVEN is 0 if no set is large enough. Keys
+	 * include the prices of the domains around, so keys of domains can be compared.
 	 */
 	struct fit_key *best;
 };
@@ -57,7 +57,7 @@ struct fit_out {
  * IN->kind have too few threads, or -1 if out of memory.
  */
 int fit_cores(const struct fit_in *in, struct fit_out *out);
-/* As fit_cores(), for each CPU kind alone and for mixed kinds. Changes IN->kind. */
+/* Like fit_cores(), but search each CPU kind alone, and mixed kinds. Changes IN->kind. */
 int fit_kinds(struct fit_in *in, struct fit_out *best);
 void fit_free(struct fit_out *out);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The choice of cores on machines with several kinds of CPUs. */
+/* Chooses cores on machines with several kinds of CPUs. */
 #include "topology/fit.h"
 
-/* Is the lowest core that only one of A and B takes a core of A? */
+/* Return whether A has the lowest core that is in only one of A and B. */
 static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -12,8 +12,8 @@ static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, un
 }
 
 /*
- * For each domain, keep in INTO the better of the two sets: the explanation compares domains by the
- * best set that any search has found in each.
+ * For each domain, keep in INTO the better of the two sets. The explanation compares the best sets
+ * of the domains, which may come from different searches.
  */
 static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
 			    const struct fit_in *in)
@@ -31,8 +31,8 @@ static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
 }
 
 /*
- * Search each CPU kind separately, then all kinds together: a search adds the prices of single
- * cores, and the price of mixed kinds is not such a sum.
+ * Search each CPU kind separately, then all kinds together. A single search does not do: it adds
+ * the prices of cores, and the price of mixed kinds is not a sum over cores.
  */
 int fit_kinds(struct fit_in *in, struct fit_out *best)
 {

@@ -83,7 +83,7 @@ static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 
 /*
  * Add OBJ, which holds CPUs, and the objects below it, in logical order. The recursion is as deep
- * as hwloc's tree: some ten levels.
+ * as hwloc's tree, about ten levels.
  */
 static void add_object(struct machine *m, hwloc_obj_t obj)
 {
@@ -127,9 +127,9 @@ static unsigned count_objects(hwloc_obj_t obj)
 }
 
 /*
- * Set in NODE the cores to which the memory node OBJ is local. hwloc attaches a node to the whole
- * machine if it knows no better place. So a node that is attached there is local to all cores only
- * if no part of the machine has memory of its own.
+ * Set in NODE the cores to which the memory node OBJ is local. hwloc also attaches a node to the
+ * whole machine if it does not know where the node is. So a node of the whole machine counts as
+ * local to all cores only if no part of the machine has memory of its own.
  */
 static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 {
@@ -162,8 +162,8 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 }
 
 /*
- * Return the physical node of OBJ, which machine_load_this() has noted in the topology. The note is
- * kept in XML.
+ * Return the physical node of the memory node OBJ. machine_load_this() has noted it in the
+ * topology, and XML files keep the note.
  */
 static unsigned home_of(hwloc_obj_t obj)
 {
@@ -174,9 +174,9 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /*
- * Return the bytes of the memory node OBJ that programs can use: its bytes without huge pages, or
- * the bytes that machine_note_usable() has noted if they are fewer. An XML file may have a note
- * that is too high.
+ * Return how many bytes of the memory node OBJ programs can use: all bytes without huge pages, or
+ * the bytes noted by machine_note_usable() if these are fewer. The note of an XML file may be too
+ * high.
  */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {
@@ -229,7 +229,7 @@ static int copy_latency(struct machine *m, const struct hwloc_distances_s *dist,
 	return 0;
 }
 
-/* Fill the latencies. A pair that the matrix lacks gets UINT64_MAX, the farthest. */
+/* Fill the latencies. Pairs of nodes outside of the matrix get UINT64_MAX, the largest distance. */
 static int add_latency(struct machine *m, struct errbuf *err)
 {
 	struct hwloc_distances_s *dist = NULL;
@@ -255,7 +255,7 @@ static int add_latency(struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-/* Fill the CPU kinds of cores. All cores without a kind in hwloc form one more kind. */
+/* Fill the CPU kinds of cores. Cores to which hwloc gives no kind are one more kind. */
 static int add_kinds(struct machine *m, struct errbuf *err)
 {
 #if HWLOC_API_VERSION >= 0x00020400
@@ -298,7 +298,8 @@ int machine_index(struct machine *m, struct errbuf *err)
 	unsigned objects;
 
 	if (pus <= 0 || nodes <= 0)
-		return errprintf(err, "the topology has %d CPUs and %d memory nodes", pus, nodes);
+		return errprintf(err, "%d CPUs and %d memory nodes: a machine needs both", pus,
+				 nodes);
 	if (machine_check(m->topo, err) < 0)
 		return -1;
 	copy_sets(m);

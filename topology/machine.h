@@ -18,7 +18,7 @@ struct machine;
 /* Largest accepted XML of a machine, in bytes. The XML of large machines has some megabytes. */
 #define MACHINE_XML_MAX (64u << 20)
 
-/* Load this host into *OUT. The caller frees *OUT of each load function with machine_free(). */
+/* Load this host into *OUT. The caller frees *OUT of all load functions with machine_free(). */
 int machine_load_this(struct machine **out, struct errbuf *err);
 /* Load this host with all its CPUs and memory nodes, even those that the caller may not use. */
 int machine_load_whole(struct machine **out, struct errbuf *err);
@@ -31,8 +31,8 @@ int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, s
 int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err);
 /*
  * Load the XML file ARG if ARG has a '/' or ends in ".xml"; otherwise load ARG as a synthetic
- * description. The first load runs in a separate process, so that a crash or hang of hwloc is an
- * error.
+ * description. ARG is first loaded in a separate process, so that a crash or hang of hwloc is only
+ * an error.
  */
 int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err);
 void machine_free(struct machine *m);
@@ -48,8 +48,8 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
 int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
 
 /*
- * Subtract the kernel's present huge pages from the usable bytes of M's memory nodes. M was read
- * from a file and describes this host. ROOT is the path before "/sys"; "" is this host.
+ * Subtract the present huge pages of this host from the usable bytes of M's memory nodes. M
+ * describes this host, and was read from a file. ROOT is the path before "/sys", usually "".
  */
 void machine_note_huge_pages(struct machine *m, const char *root);
 
@@ -62,19 +62,19 @@ void machine_of_kind(const struct machine *m, enum memory_kind kind, struct idse
 /* Return the kinds of the memory nodes MEMS, as bits (MEMORY_KIND_BIT). */
 unsigned machine_kinds(const struct machine *m, const struct idset *mems);
 
-/* Return the bytes of the memory nodes MEMS that programs can use, as far as known. */
+/* Return how many bytes of the memory nodes MEMS programs can use, as far as known. */
 uint64_t machine_usable(const struct machine *m, const struct idset *mems);
 
 /*
  * Write to OUT the homes. If the kernel divides a physical node into blocks (boot parameter fgmn=),
- * the memory that is left over is one more memory node, the home. Homes belong to the system: no
+ * the rest of its memory is one more memory node, the home. Homes belong to the system: no
  * container gets them. Other machines have no homes.
  */
 void machine_homes(const struct machine *m, struct idset *out);
 
 /*
  * Return whether M's blocks are the equal parts that a stock kernel makes (numa=fake=NU). The
- * kernel uses such blocks for itself, too.
+ * kernel also uses such blocks for itself.
  */
 bool machine_uniform(const struct machine *m);
 
@@ -104,11 +104,11 @@ int machine_cores(const struct machine *m, const struct idset *cpus, struct plan
  */
 int machine_domains(const struct machine *m, struct idset **out, unsigned *n, struct errbuf *err);
 
-/* A part of a machine, as it is drawn: cores of one package that are near the same memory. */
+/* A part of a machine in drawings: cores of one package that are near the same memory. */
 struct machine_part {
-	unsigned package; /* its logical number */
+	unsigned package; /* logical number of the package */
 	struct idset cpus;
-	struct idset mems; /* nodes near CPUS that are near no earlier part */
+	struct idset mems; /* memory nodes near CPUS that no earlier part has */
 };
 
 /* List the parts of M in logical order: *OUT is a malloc'ed array of *N entries. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks the properties on which the tables of machine.c rely. hwloc's own checks are off in its
- * release builds, and it loads trees that break any of these rules, from HWLOC_XMLFILE or from an
- * unusual kernel.
+ * Checks the properties on which the tables of machine.c rely. Release builds of hwloc do not check
+ * them, and load trees that break any of them, from HWLOC_XMLFILE or from an unusual kernel.
  */
 #include "topology/machine_impl.h"
 
@@ -23,7 +22,7 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 {
 	if (pu->os_index >= IDSET_MAX || hwloc_bitmap_weight(pu->cpuset) != 1 ||
 	    !hwloc_bitmap_isset(pu->cpuset, pu->os_index))
-		return errprintf(err, "CPU %u: its cpuset is not this CPU alone", pu->os_index);
+		return errprintf(err, "CPU %u: its cpuset must have this CPU alone", pu->os_index);
 	if (idset_has(seen, pu->os_index))
 		return errprintf(err, "CPU %u occurs twice", pu->os_index);
 	idset_add(seen, pu->os_index);
@@ -54,8 +53,8 @@ static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struc
 		if (!hwloc_bitmap_isincluded(child->cpuset, left)) {
 			hwloc_bitmap_free(left);
 			return errprintf(err,
-					 "a %s has CPUs that its parent (%s) lacks, or that one "
-					 "of its siblings has, too",
+					 "a %s has CPUs that are not in its parent (%s), or are in "
+					 "one of its siblings, too",
 					 hwloc_obj_type_string(child->type),
 					 hwloc_obj_type_string(obj->type));
 		}
@@ -80,7 +79,7 @@ static int check_nodes(hwloc_topology_t topo, struct errbuf *err)
 		if (machine_check_check_set(obj->nodeset, "memory node", err) < 0)
 			return -1;
 		if (obj->os_index >= IDSET_MAX || !hwloc_bitmap_isset(obj->nodeset, obj->os_index))
-			return errprintf(err, "memory node %u: its nodeset lacks this node",
+			return errprintf(err, "memory node %u: its nodeset does not have this node",
 					 obj->os_index);
 		if (idset_has(&seen, obj->os_index))
 			return errprintf(err, "memory node %u occurs twice", obj->os_index);

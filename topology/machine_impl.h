@@ -15,8 +15,8 @@ enum level { LEVEL_PACKAGE, LEVEL_NUMA, LEVEL_L3, LEVELS };
 extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3" */
 
 /*
- * info of a NUMANode: the number of its physical node (base/physical_node.h), followed by "
- * uniform" if the node is one of the equal parts that a stock kernel makes
+ * info of a NUMANode: the number of its physical node (base/physical_node.h). " uniform" follows if
+ * the node is one of the equal parts that a stock kernel makes
  */
 #define MACHINE_INFO_HOME "NodeOSPhysicalNode"
 #define MACHINE_HOME_UNIFORM " uniform"
@@ -33,7 +33,7 @@ struct core {
 	unsigned first_pu, n_pus;
 	unsigned n_complete; /* number of threads, including offline ones */
 	unsigned kind; /* CPU kind (performance, efficiency): 0 .. n_kinds - 1 */
-	unsigned of[LEVELS]; /* for each level, the domain that the core lies in, or NONE */
+	unsigned of[LEVELS]; /* for each level, the domain in which the core lies, or NONE */
 };
 
 /*
@@ -44,28 +44,28 @@ struct core {
 struct domain {
 	unsigned first_core, end_core;
 	unsigned end;
-	unsigned levels; /* bits 1 << enum level: the levels of which it is a domain */
-	unsigned number[LEVELS]; /* for each level: how many of its domains come before */
+	unsigned levels; /* the levels of which this is a domain, as bits 1 << enum level */
+	unsigned number[LEVELS]; /* for each level, how many of its domains come before this one */
 };
 
 /* A memory node. The array is in logical order. */
 struct memnode {
 	unsigned os; /* number that the kernel gives the node */
 	/*
-	 * the kernel's number of the physical node: OS, except for a block that the boot parameter
-	 * fgmn= or numa=fake=NU makes
+	 * the kernel's number of the physical node. This is OS, except for a block (boot parameter
+	 * fgmn= or numa=fake=NU)
 	 */
 	unsigned home;
-	bool empty; /* the node has 0 bytes on a machine that gives sizes: it is ignored */
-	/* added by a driver (DAX): not ordinary unless all nodes with memory are added */
+	bool empty; /* 0 bytes, although the machine gives sizes: such nodes are ignored */
+	/* added by a driver (DAX): not ordinary, unless drivers have added all memory */
 	bool added;
 	enum memory_kind kind;
 	uint64_t bytes;
-	/* bytes that count for requests by size: BYTES without huge pages, or fewer if noted */
+	/* bytes for requests by size: BYTES without huge pages, or the noted bytes if fewer */
 	uint64_t usable;
 	/* the domain or the core to which the node is local; both NONE: it is local to no core */
 	unsigned domain, core;
-	/* the cores to which the node is local, as a range; empty: none */
+	/* the cores to which the node is local, as a range; it may be empty */
 	unsigned first_core, end_core;
 	struct idset packages; /* logical numbers of the packages in which the node lies */
 };
@@ -88,7 +88,7 @@ struct machine {
 	unsigned n_kinds; /* 0: all cores are alike */
 	/* the kinds are numbered from the slowest to the fastest */
 	bool kinds_ranked;
-	unsigned fastest; /* the highest kind of all cores, if KINDS_RANKED */
+	unsigned fastest; /* highest kind of all cores, if KINDS_RANKED */
 };
 
 /* Return whether a part of the machine below ROOT, the root object, has memory of its own. */

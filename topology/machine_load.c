@@ -61,7 +61,7 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 
 /*
  * On a kernel that divides memory nodes, note the physical node of each memory node. Like hwloc,
- * reads the files below HWLOC_FSROOT if that is set.
+ * read the files below HWLOC_FSROOT if it is set.
  */
 static void note_homes(hwloc_topology_t topo)
 {
@@ -80,9 +80,9 @@ static void note_homes(hwloc_topology_t topo)
 }
 
 /*
- * Use hwloc's built-in XML reader, not libxml2: each installation has it, and machine_xml_check()
- * writes XML for it. Turn off hwloc's own messages, since NodeOS checks both the input and the
- * loaded machine.
+ * Use hwloc's built-in XML reader, not libxml2: each installation of hwloc has it, and
+ * machine_xml_check() writes XML for it. Turn off hwloc's messages, since NodeOS itself checks the
+ * input and the loaded machine.
  */
 static void set_hwloc_up(void)
 {
@@ -124,7 +124,7 @@ static int machine_load_load(struct machine **out, enum source source, const cha
 	}
 	if (source == FROM_WHOLE &&
 	    hwloc_topology_allow(m->topo, NULL, NULL, HWLOC_ALLOW_FLAG_ALL) < 0) {
-		errprintf(err, "hwloc cannot look beyond this process's cgroup: %s",
+		errprintf(err, "hwloc cannot show the CPUs and memory outside of this cgroup: %s",
 			  strerror(errno));
 		goto error;
 	}
@@ -194,7 +194,8 @@ int machine_load_synthetic(struct machine **out, const char *description, struct
 }
 
 struct wanted {
-	const char *text, *what; /* a file and its name; TEXT is NULL for a description */
+	const char *text; /* contents of an XML file, or NULL */
+	const char *what; /* name of the file, or a synthetic description */
 	size_t len;
 };
 
@@ -204,7 +205,7 @@ static int load_wanted(struct machine **out, const struct wanted *w, struct errb
 		       : machine_load_synthetic(out, w->what, err);
 }
 
-/* Memory that this process shares with the process of try_first(). */
+/* Memory that this process shares with the child process of try_first(). */
 struct tried {
 	const struct wanted *w;
 	bool failed;
@@ -222,8 +223,8 @@ static void try_wanted(void *arg)
 }
 
 /*
- * Load W in a separate process with a memory limit. If this load fails, W is refused, although a
- * load in this process, without the limit, might succeed.
+ * Load W in a child process with a memory limit. If the child fails, W is refused, even if a load
+ * in this process, without the limit, might succeed.
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {
@@ -276,7 +277,7 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* Write the file without hwloc's export to files, which does not report a full disk. */
+/* Write the file without hwloc: its export to files does not report a full disk. */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
 {
 	struct errbuf why;
@@ -284,8 +285,8 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
 	int len, rc;
 
 	if (hwloc_topology_export_xmlbuffer(m->topo, &xml, &len, 0) < 0)
-		return errprintf(err, "cannot write the topology to %s: hwloc cannot export it",
-				 path);
+		return errprintf(
+			err, "cannot write the topology to %s: hwloc's export to XML fails", path);
 	/* LEN counts the final NUL */
 	rc = textfile_write(path, xml, (size_t)len - 1, &why);
 	hwloc_free_xmlbuffer(m->topo, xml);

@@ -9,7 +9,7 @@
 
 #include <hwloc/memattrs.h>
 
-/* hwloc's subtypes of memory nodes. Any other subtype that begins with "CXL" is an expander. */
+/* hwloc's subtypes of memory nodes. Other subtypes that begin with "CXL" are expanders. */
 static const struct {
 	const char *subtype;
 	enum memory_kind kind;
@@ -27,7 +27,7 @@ static enum memory_kind kind_by_subtype(const char *subtype)
 	return strncasecmp(subtype, "CXL", 3) == 0 ? MEMORY_CXL : MEMORY_UNKNOWN;
 }
 
-/* Return the kind that hwloc's data give the node: by its device, by its subtype, or else DRAM. */
+/* Return the kind of the node by hwloc's data: by its device, or by its subtype, or else DRAM. */
 static enum memory_kind kind_by_name(hwloc_obj_t obj)
 {
 	const char *dax = hwloc_obj_get_info_by_name(obj, "DAXType");
@@ -46,8 +46,8 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 }
 
 /*
- * Return whether a driver (DAX) has added the node OBJ. The subtype of OBJ is no help: hwloc may
- * have guessed it from the bandwidth.
+ * Return whether a driver (DAX) has added the node OBJ. The subtype of OBJ does not show this:
+ * hwloc may have guessed it from the bandwidth.
  */
 static bool is_added(hwloc_obj_t obj)
 {
@@ -55,7 +55,7 @@ static bool is_added(hwloc_obj_t obj)
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/* Return whether a node with CPUs is at or below OBJ; if SIZED, nodes of 0 bytes do not count. */
+/* Return whether a memory node that may have CPUs is at or below OBJ. SIZED: ignore empty nodes. */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)
@@ -141,9 +141,9 @@ static uint64_t bandwidth(const struct machine *m, unsigned i)
 }
 
 /*
- * Set the kind of node I, which is attached to the same object as OWN, the own node of the object's
- * CPUs. hwloc gives a node without CPUs the cpuset of a nearby node, and guesses DRAM or HBM from
- * bandwidths. So distance and bandwidth show that node I is of another kind than OWN.
+ * Correct the kind of node I. OWN is the own node of the CPUs of the object to which both are
+ * attached. hwloc gives a node without CPUs the cpuset of a nearby node, and guesses DRAM or HBM
+ * from bandwidths. So compare distance and bandwidth with those of OWN.
  */
 static void judge_kind(struct machine *m, unsigned i, unsigned own)
 {
@@ -154,7 +154,7 @@ static void judge_kind(struct machine *m, unsigned i, unsigned own)
 
 	if (node->kind != MEMORY_DRAM)
 		return;
-	/* hwloc may already have named OWN by its bandwidth: do not compare bandwidths again */
+	/* do not compare bandwidths if hwloc has already named OWN by its bandwidth */
 	if (m->node[own].kind != MEMORY_DRAM)
 		slow = fast = 0;
 	if (slow && fast > slow && fast - slow > slow)
@@ -171,15 +171,16 @@ static unsigned *place_of(const struct machine *m, unsigned *first, const struct
 	return &first[n->core != NONE ? m->n_domains + n->core : n->domain];
 }
 
-/* Return whether N may be the own node of its object's CPUs, as the kernel assigns it. */
+/* Return whether N may be the node that the kernel assigns to the CPUs of N's object. */
 static bool may_be_own(const struct memnode *n)
 {
 	return is_local(n) && !is_block(n) && !n->empty && n->kind <= MEMORY_UNKNOWN;
 }
 
 /*
- * Judge nodes by the objects to which they are attached. The kernel numbers nodes with CPUs first,
- * so the lowest node of an object is the own node of its CPUs. Returns 0, or -1 if out of memory.
+ * Correct the kinds of nodes that are attached to the same object as another node. The kernel
+ * numbers nodes with CPUs first, so the lowest node of an object is the own node of its CPUs.
+ * Returns 0, or -1 if out of memory.
  */
 static int judge_by_place(struct machine *m)
 {
@@ -212,7 +213,7 @@ static int judge_by_place(struct machine *m)
 	return 0;
 }
 
-/* Give each block the kind of its physical node: a block has no CPUs by which to judge it. */
+/* Give each block, which has no CPUs that would show its kind, the kind of its physical node. */
 static void judge_blocks(struct machine *m)
 {
 	for (unsigned i = 0; i < m->n_nodes; i++)

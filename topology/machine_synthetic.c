@@ -8,16 +8,16 @@
 #include "base/idset.h"
 
 #define LEVELS_MAX 12
-/* limit of siblings: hwloc compares each with all others, and 4096 would take 10 seconds */
+/* largest number of siblings: hwloc compares all pairs, and 4096 would take 10 seconds */
 #define BESIDE_MAX 1024
 #define EXAMPLE "a machine such as \"package:2 core:4 pu:2\""
 
 struct reader {
 	const char *at;
 	struct errbuf *err;
-	unsigned cpus, nodes; /* objects of the last level; memory nodes that brackets name */
+	unsigned cpus, nodes; /* numbers of the last level's objects and of nodes in brackets */
 	unsigned levels, typed;
-	unsigned types; /* bits 1 << hwloc_obj_type_t: types of the levels so far */
+	unsigned types; /* types of the levels so far, as bits 1 << hwloc_obj_type_t */
 	bool ends_in_pus, ends_typed;
 };
 
@@ -38,7 +38,7 @@ static bool synthetic_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Read a decimal number. Returns MOST + 1 if it is above MOST, and 0 if there is no digit. */
+/* Read a decimal number. Returns MOST + 1 if it is above MOST, or 0 if there is no digit. */
 static unsigned synthetic_number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;

@@ -13,9 +13,9 @@
 #include "base/idset.h"
 #include "base/xml.h"
 
-/* type of Cache, Tile, Module and System, names of other releases; no plan depends on it */
+/* stands for Cache, Tile, Module and System, which only other releases have; no plan needs them */
 #define GROUP_LIKE HWLOC_OBJ_GROUP
-#define SHOWN 24 /* bytes of a value in a message */
+#define SHOWN 24 /* largest number of bytes of a value in a message */
 
 enum part {
 	SKIPPED,
@@ -34,14 +34,14 @@ enum part {
 /* An open element. */
 struct level {
 	enum part part;
-	/* the other members are for objects only */
+	/* only objects have the other members */
 	unsigned line;
 	hwloc_obj_type_t type;
 	bool memory; /* a NUMANode or memory cache of format 2, which holds no CPUs */
 	bool parent; /* an object inside this one has begun */
 	struct idset cpus; /* cpuset of the object */
-	struct idset all; /* CPUs that its inner objects may have */
-	struct idset covered; /* CPUs of its inner objects so far */
+	struct idset all; /* CPUs that the objects inside may have */
+	struct idset covered; /* CPUs of the objects inside, so far */
 };
 
 struct matrix {
@@ -77,7 +77,7 @@ static int bad_line(struct checker *c, unsigned line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* a user may have chosen names and values, and the message goes to terminals and logs */
+	/* a user may have chosen names and values; the message goes to terminals and logs */
 	for (char *t = text; *t; t++)
 		if (*t < ' ' || *t > '~')
 			*t = '?';
@@ -288,14 +288,15 @@ static int check_place(struct checker *c, struct level *l)
 	if (around->part != OBJECT)
 		return 0;
 	if (!l->memory && (around->type == HWLOC_OBJ_PU || around->memory))
-		return bad(c, "a %s has an object with CPUs in it",
+		return bad(c, "a %s must not contain an object with CPUs",
 			   hwloc_obj_type_string(around->type));
 	around->parent = true;
 	for (struct level *up = around; l->type != GROUP_LIKE && !l->memory && up->part == OBJECT;
 	     up--)
 		if (up->type == l->type)
-			return bad(c, "a %s in a %s (line %u)", hwloc_obj_type_string(l->type),
-				   hwloc_obj_type_string(l->type), up->line);
+			return bad(c, "a %s is inside of a %s (line %u)",
+				   hwloc_obj_type_string(l->type), hwloc_obj_type_string(l->type),
+				   up->line);
 	idset_andnot(&odd, &around->all);
 	if (!idset_empty(&odd))
 		return bad(c, "cpuset: CPUs %s do not belong to the parent object (line %u)",
@@ -365,8 +366,8 @@ static int put_object(struct checker *c)
 }
 
 /*
- * Read a set of the object. In format 1, cpuset and nodeset lack offline and disallowed CPUs and
- * nodes, although these have objects; so read the complete set there.
+ * Read a set of the object. In format 1, cpuset and nodeset do not have offline and disallowed CPUs
+ * and nodes, but these have objects, so the complete set is read.
  */
 static int machine_xml_read_set(struct checker *c, struct idset *set, const char *name,
 				const char *complete)
@@ -386,8 +387,7 @@ static int check_sets(struct checker *c)
 
 	for (size_t i = 0; i < (nodes ? 4 : 2); i++)
 		if (!xml_attr(&c->x, names[i]))
-			return bad(c, "a %.*s without a %s", SHOWN, xml_attr(&c->x, "type"),
-				   names[i]);
+			return bad(c, "a %.*s has no %s", SHOWN, xml_attr(&c->x, "type"), names[i]);
 	if (!xml_attr(&c->x, "nodeset") != !xml_attr(&c->x, "complete_nodeset"))
 		return bad(c, "a %.*s has only one of nodeset and complete_nodeset", SHOWN,
 			   xml_attr(&c->x, "type"));
@@ -463,7 +463,7 @@ static int put_pair(struct checker *c, const char *a, const char *b, bool number
 
 	level_at(c, 0)->part = LEAF;
 	if (!first || !second)
-		return bad(c, "<%.*s> without %s and %s", SHOWN, c->x.name, a, b);
+		return bad(c, "<%.*s> needs %s and %s", SHOWN, c->x.name, a, b);
 	if (numbers &&
 	    (machine_xml_parse_number(&n, first) < 0 || machine_xml_parse_number(&n, second) < 0))
 		return bad(c, "<%.*s>: expected numbers", SHOWN, c->x.name);
@@ -474,7 +474,7 @@ static int put_pair(struct checker *c, const char *a, const char *b, bool number
 	return 0;
 }
 
-/* Read latencies between memory nodes in format 1, which has them inside the machine's object. */
+/* Read latencies between memory nodes in format 1, where they are inside the machine's object. */
 static int open_distances_v1(struct checker *c)
 {
 	static const char *const names[] = { "nbobjs", "relative_depth", "latency_base" };
@@ -514,7 +514,8 @@ static int put_latency_v1(struct checker *c)
 static int close_distances_v1(struct checker *c)
 {
 	if (!c->m.n || c->m.n_value != (size_t)c->m.n * c->m.n)
-		return bad(c, "%zu latencies for %u objects", c->m.n_value, c->m.n);
+		return bad(c, "<distances> has %zu latencies; %u objects need %zu", c->m.n_value,
+			   c->m.n, (size_t)c->m.n * c->m.n);
 	fputs("</distances>\n", c->out);
 	return 0;
 }
@@ -526,7 +527,7 @@ static void free_matrix(struct matrix *m)
 	*m = (struct matrix){ .n = 0 };
 }
 
-/* Read a matrix of distances. Plans need only those between memory nodes, given by os_index. */
+/* Read a matrix of distances. Plans need only distances between memory nodes, by os_index. */
 static int open_distances(struct checker *c)
 {
 	const char *type = xml_attr(&c->x, "type"), *indexing = xml_attr(&c->x, "indexing");
@@ -541,7 +542,7 @@ static int open_distances(struct checker *c)
 		return -1;
 	if (!n || !kind)
 		return bad(c, "<distances2> needs nbobjs and kind");
-	/* the number of memory nodes read so far bounds what is allocated */
+	/* the number of memory nodes so far limits the allocation */
 	if (n > idset_count(&c->nodes))
 		return bad(c, "distances between %llu memory nodes, but the machine has %u",
 			   (unsigned long long)n, idset_count(&c->nodes));
@@ -637,7 +638,7 @@ static int close_distances(struct checker *c)
 	int rc;
 
 	if (m->n_index != m->n || m->n_value != (size_t)m->n * m->n)
-		return bad(c, "<distances2> has %u of %u memory nodes, %zu of %zu distances",
+		return bad(c, "<distances2> has %u of %u memory nodes and %zu of %zu distances",
 			   m->n_index, m->n, m->n_value, (size_t)m->n * m->n);
 	fprintf(c->out, "<distances2 type=\"NUMANode\" nbobjs=\"%u\" kind=\"%llu\" indexing=\"os\"",
 		m->n, (unsigned long long)m->kind);
@@ -716,7 +717,7 @@ static int open_cpukind(struct checker *c)
 	uint64_t n;
 
 	if (!cpuset)
-		return bad(c, "<cpukind> without a cpuset");
+		return bad(c, "<cpukind> has no cpuset");
 	if (parse_set(c, &set, "cpuset", cpuset) < 0)
 		return -1;
 	fputs("<cpukind", c->out);

@@ -12,7 +12,7 @@
 enum memory_kind {
 	MEMORY_DRAM,
 	MEMORY_HBM, /* includes MCDRAM */
-	MEMORY_SPM, /* reserved by the firmware (specific-purpose memory), of an unknown device */
+	MEMORY_SPM, /* specific-purpose memory: reserved by the firmware, of an unknown device */
 	MEMORY_UNKNOWN, /* a node without CPUs, of an unknown device */
 	MEMORY_CXL,
 	MEMORY_NVM,

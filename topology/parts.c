@@ -12,8 +12,8 @@ static unsigned package_of(const struct machine *m, unsigned core)
 }
 
 /*
- * Return the part in which the memory node NODE is drawn: that of the first core to which NODE is
- * local. A node that is local to no core is drawn with its physical node, or else in the first
+ * Return the part in which the memory node NODE is drawn: the part of the first core to which NODE
+ * is local. A node that is local to no core is drawn with its physical node, or else in the first
  * part.
  */
 static struct machine_part *parts_part_of(const struct machine *m, const unsigned *part_of_core,

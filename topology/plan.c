@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Check the requests, order the containers and make the plan; rules: doc/planner.md. */
+/* Checks the requests, orders the containers and makes the plan, by the rules of doc/planner.md. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "topology/plan.h"
 
@@ -48,7 +48,7 @@ static int plan_check(const struct planner *p, struct errbuf *err)
 		if (rest)
 			return errcode(err, PLAN_BAD_ASK,
 				       "containers %.64s and %.64s both request every core that is "
-				       "left (cpus=0): only one container can",
+				       "left (cpus=0): only one container may do so",
 				       rest->name, ask->name);
 		rest = ask;
 	}
@@ -98,8 +98,8 @@ static unsigned plan_size_of(const struct plan_ask *ask, unsigned threads)
 }
 
 /*
- * Order the requests, 64 at most: the largest first, those of equal size as given, the request for
- * all that is left last. Returns a malloc'ed array, or NULL if out of memory.
+ * Order the requests, 64 at most: the largest first, and the request for all remaining cores last.
+ * Requests of equal size keep their order. Returns a malloc'ed array, or NULL if out of memory.
  */
 static int *order_asks(const struct planner *p)
 {
@@ -148,8 +148,8 @@ static int draft_reset(struct planner *p, struct errbuf *err)
 
 /*
  * Place all containers in ORDER. A container that requests memory gets it right after its cores.
- * Containers without such a request get memory last, so that they do not take the nodes that a
- * smaller container requests.
+ * Containers that request none get memory last, so that they do not take nodes that a smaller
+ * container requests.
  */
 static enum placing place_all(struct planner *p, const int *order, struct errbuf *err)
 {
@@ -172,9 +172,9 @@ static enum placing place_all(struct planner *p, const int *order, struct errbuf
 }
 
 /*
- * Place all containers, with locality before waste. On uneven cores (offline threads, mixed kinds),
- * that can leave too few threads for a later container; then place all again, with waste before
- * locality.
+ * Place all containers; locality comes before avoiding waste. On uneven cores (offline threads,
+ * mixed kinds), this can leave too few threads for a later container. Then place all again;
+ * avoiding waste comes before locality.
  */
 static int plan_place(struct planner *p, struct errbuf *err)
 {

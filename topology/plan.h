@@ -21,7 +21,7 @@
 struct machine; /* topology/machine.h */
 
 enum mems_kind {
-	MEMS_UNSET, /* not requested: plan_opts.default_mems decides */
+	MEMS_UNSET, /* memory is not requested: plan_opts.default_mems decides */
 	MEMS_COUNT, /* mems = a number of memory nodes */
 	MEMS_SIZE, /* mems = bytes that the chosen nodes must hold together */
 	MEMS_WANTS, /* plan_ask.want: amounts of memory by kind */
@@ -39,7 +39,7 @@ struct mems_want {
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
 	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
-	MEMS_ORDINARY, /* none is chosen: the caller binds the container to all ordinary nodes */
+	MEMS_ORDINARY, /* none: the caller binds the container to all ordinary nodes */
 };
 
 /* The request of one container. With MEMS_WANTS, it gets only memory of the kinds in WANT. */
@@ -57,9 +57,9 @@ struct plan_ask {
 };
 
 struct plan_opts {
-	struct idset cpus; /* CPUs that containers may get, by the kernel's numbers */
+	struct idset cpus; /* CPUs that containers may get, in the kernel's numbering */
 	struct idset mems; /* memory nodes that containers may get */
-	/* nodes of MEMS that containers of other jobs use: chosen last */
+	/* nodes of MEMS that containers of other jobs use; they are chosen last */
 	struct idset mems_taken;
 	enum mems_default default_mems;
 };
@@ -72,10 +72,10 @@ struct plan_core {
 
 struct plan_container {
 	struct idset cpus; /* hardware threads on which ranks may run */
-	/* CPUS, and their sibling threads that stay idle: no other container gets any of these */
+	/* CPUS and their idle sibling threads: no other container gets any of these */
 	struct idset reserved;
 	struct idset mems;
-	unsigned cpus_asked; /* cpus of the request, also if 0 */
+	unsigned cpus_asked; /* cpus of the request, which may be 0 */
 	/* number of CPUs in CPUS: the request, rounded up to whole cores */
 	unsigned cpus_given;
 	bool mems_confined; /* MEMS was chosen by count, size or locality; false: it is all nodes */

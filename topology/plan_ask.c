@@ -31,7 +31,7 @@ void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out
 	out->ask.mems = ask->want[i].amount;
 }
 
-/* Are the ordinary nodes of KIND? If so, nodes of KIND that a driver has added are not offered. */
+/* Return whether the ordinary nodes are of KIND; if so, do not offer a driver's nodes of KIND. */
 static bool is_ordinary_kind(const struct planner *p, int kind)
 {
 	for (unsigned i = 0; i < p->m->n_nodes; i++)

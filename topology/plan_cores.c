@@ -5,7 +5,7 @@
 
 #include "topology/plan_impl.h"
 
-/* Free memory of each domain and each core to which it is local. */
+/* Free memory, by the domain or core to which it is local. */
 struct local_memory {
 	int64_t *domain, *core;
 };
@@ -19,9 +19,9 @@ static void plan_cores_free_nodes(const struct planner *p, const struct plan_wan
 }
 
 /*
- * Return what node N, which is free, is worth for WANT. For ordinary memory this is the amount of
- * the node; for a named kind, the share of WANT that the node meets alone, in thousandths, so that
- * kinds can be added.
+ * Return the worth of the free node N for WANT. For ordinary memory, this is the amount of the
+ * node. For a named kind, it is the share of WANT that the node alone meets, in thousandths, so
+ * that worths of different kinds can be added.
  */
 static int64_t node_worth(const struct memnode *n, const struct plan_want *want)
 {
@@ -148,7 +148,7 @@ static void plan_cores_take(struct planner *p, unsigned i, unsigned core)
 	}
 }
 
-/* Return whether ASK may have CORE: whether it is of the kind (fast, efficient) that ASK names. */
+/* Return whether ASK may have CORE, by the kind (fast, efficient) that ASK names. */
 static bool is_of_word(const struct machine *m, const struct plan_ask *ask, unsigned core)
 {
 	if (!m->kinds_ranked || ask->cores == CORES_UNSET || ask->cores == CORES_ANY)
@@ -156,7 +156,7 @@ static bool is_of_word(const struct machine *m, const struct plan_ask *ask, unsi
 	return (m->core[core].kind == m->fastest) == (ask->cores == CORES_FAST);
 }
 
-/* Append how many threads are free on cores of the kind that ASK does not name. */
+/* Append how many threads are free on cores of the other kind than ASK names. */
 static void append_other_cores(const struct planner *p, const struct plan_ask *ask,
 			       struct errbuf *err)
 {
@@ -261,8 +261,8 @@ static unsigned list_cores(const struct planner *p, const struct plan_ask *ask, 
 }
 
 /*
- * If ASK names no kind of cores and one kind alone suffices, keep in LIST only the cores of the
- * fastest such kind. Returns whether cores were removed. If waste is to be avoided first, all stay.
+ * If ASK names no kind of cores, keep in LIST only the cores of the fastest kind that suffices, if
+ * there is one, and if avoiding waste does not come first. Returns whether cores were removed.
  */
 static bool prefer_fast(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			struct fit_core *list)

@@ -9,14 +9,14 @@
 
 /* A core of the machine, as one plan sees it. */
 struct own_core {
-	unsigned threads; /* its threads in plan_opts.cpus; 0: the plan may not use this core */
+	unsigned threads; /* of the core in plan_opts.cpus; 0: the plan may not use the core */
 	bool half;
-	bool taken; /* by a container of this plan */
+	bool taken; /* a container of this plan has the core */
 };
 
 /* A container while it is planned. */
 struct draft {
-	struct plan_container c; /* c.why is set at the end */
+	struct plan_container c; /* c.why is set when the plan is complete */
 	bool *core; /* for each core of the machine: whether this container has it */
 	unsigned n_cores;
 	FILE *why; /* stream that writes to TEXT */
@@ -81,7 +81,7 @@ bool plan_node_is_local(const struct memnode *n, const bool *core);
 #define PLAN_ORDINARY (-1)
 struct plan_want {
 	int kind; /* enum memory_kind, or PLAN_ORDINARY */
-	struct plan_ask ask; /* has the number or size */
+	struct plan_ask ask; /* a request for the number or size */
 };
 
 /* Return how many wants ASK has; plan_ask_want() writes want I to OUT. */
@@ -95,13 +95,13 @@ void plan_nodes_of(const struct planner *p, int kind, struct idset *out);
 int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 
 /*
- * Write request I and the reasons for its cores to why of its draft. FIT is the choice; NULL: all
- * free cores are taken. Returns 0, or -1 if out of memory.
+ * Write request I and the reasons for its cores to why of its draft. FIT is the choice; it is NULL
+ * if all free cores are taken. Returns 0, or -1 if out of memory.
  */
 int plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		       const struct fit_out *fit);
 
-/* Write which kinds of cores request I could get; FASTEST: only the fastest one that suffices. */
+/* Write which kinds of cores request I could get. FASTEST: only the fastest kind that suffices. */
 void plan_explain_kind(struct planner *p, unsigned i, bool fastest);
 
 /* A choice between packed and spread cores. TAKE and OTHER have a flag for each candidate. */
@@ -111,17 +111,17 @@ struct placement_choice {
 	bool spread; /* true: TAKE is spread and OTHER packed; false: the reverse */
 };
 
-/* Write to why of draft I what CHOICE uses, and what the alternative would use. */
+/* Write to why of draft I which domains CHOICE uses, and which the alternative would use. */
 void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *in,
 			    const struct placement_choice *choice);
 
-/* Write the special nodes of plan_opts.mems to OUT, such as "hbm 2-3, gpu 4"; "": none. */
+/* Write the special nodes of plan_opts.mems to OUT, such as "hbm 2-3, gpu 4" ("" for none). */
 #define PLAN_SPECIAL_MAX 256
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 
 /*
- * Write the chosen memory nodes to why of draft I. LOCAL of them are local; another container or
- * job has REUSED of them, too.
+ * Write the chosen memory nodes to why of draft I. LOCAL of them are local, and REUSED of them are
+ * used by another container or job, too.
  */
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused);
 

@@ -9,7 +9,7 @@
 
 /* A node that may be chosen. Candidates are sorted by these members, in this order. */
 struct candidate {
-	bool used; /* another container or job has it */
+	bool used; /* another container or job uses the node */
 	bool remote;
 	uint64_t distance; /* local: 0 */
 	unsigned tie; /* logical index of a local node, os index of a remote one */
@@ -91,7 +91,7 @@ static int candidates(const struct planner *p, const struct draft *d, const stru
 	return 0;
 }
 
-/* Append the largest request that fits, BYTES of KIND ("": ordinary), rounded down to a unit. */
+/* Append the largest request that fits: BYTES of KIND ("": ordinary), rounded down to a unit. */
 static void offer_size(const char *kind, uint64_t bytes, struct errbuf *err)
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB" };
@@ -106,7 +106,7 @@ static void offer_size(const char *kind, uint64_t bytes, struct errbuf *err)
 		errappend(err, "no size fits now");
 }
 
-/* Append which other memory the machine has than that of WANT. Returns -1. */
+/* Append which memory the machine has that WANT does not name. Returns -1. */
 static int append_other_memory(const struct planner *p, const struct plan_want *want,
 			       struct errbuf *err)
 {
@@ -127,7 +127,7 @@ static int append_other_memory(const struct planner *p, const struct plan_want *
 			 *special ? ", " : "", special);
 }
 
-/* Refuse WANT: it needs more than the N nodes that it may get, which have SUM bytes. */
+/* Refuse WANT, which needs more than the N nodes that it may get. These have SUM bytes. */
 static int plan_mems_too_few(const struct planner *p, const struct plan_want *want, uint64_t sum,
 			     unsigned n, struct errbuf *err)
 {
@@ -161,8 +161,8 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_want *wa
 }
 
 /*
- * Return how many candidates, from the first on, are needed for the memory of ASK, or 0 if all are
- * not enough. *SUM is what the counted candidates have.
+ * Return how many candidates, from the first on, are needed for the memory of ASK, or 0 if all
+ * candidates are not enough. *SUM gets the sum of the counted candidates.
  */
 static unsigned count_enough(const struct planner *p, const struct plan_ask *ask,
 			     const struct candidate *c, unsigned n, uint64_t *sum)
@@ -176,7 +176,7 @@ static unsigned count_enough(const struct planner *p, const struct plan_ask *ask
 	return 0;
 }
 
-/* Return how many candidates are local and free: they are the first ones of the list. */
+/* Return how many candidates are local and free. They are the first ones of the list. */
 static unsigned local_ones(const struct candidate *c, unsigned n)
 {
 	unsigned count = 0;
@@ -192,8 +192,8 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
 }
 
 /*
- * Set the memory nodes of a container that is not confined. If the caller binds it to the ordinary
- * nodes, the memory of GPUs and expanders is left out.
+ * Set the memory nodes of a container that is not confined. Memory of GPUs and expanders is left
+ * out if the caller binds the container to the ordinary nodes.
  */
 static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {

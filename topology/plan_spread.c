@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Chooses cores that are spread over the domains of a level: all domains give the same number of
- * threads, as far as they have them. Within a domain the cores are packed.
+ * threads, as far as they have so many. Within a domain, the cores are packed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/plan_impl.h"
 
-/* The candidates of one domain of the level, or all that are in no domain of the level. */
+/* The candidates in one domain of the level, or all candidates outside of such domains. */
 struct spread_group {
 	unsigned domain; /* NONE: no domain */
 	unsigned first, n; /* its candidates are member[first] .. member[first + n - 1] */
@@ -29,7 +29,7 @@ static unsigned spread_domain(const struct fit_in *in, unsigned candidate, enum 
 	return in->m->core[in->core[candidate].core].of[level];
 }
 
-/* Return the index of the group of DOMAIN, which is added if it is missing. Tries LAST first. */
+/* Return the index of DOMAIN's group, which is added if missing. LAST is the group to try first. */
 static unsigned spread_find_group(struct spread *s, unsigned domain, unsigned last)
 {
 	unsigned g = 0;
@@ -71,7 +71,7 @@ static int spread_list(struct spread *s, const struct fit_in *in, enum level lev
 	return 0;
 }
 
-/* Give cores, always of the group with the fewest given threads, until NEED threads are given. */
+/* Give cores until NEED threads are given, always from the group that has given the fewest. */
 static void spread_share(struct spread *s, unsigned need)
 {
 	for (unsigned sum = 0; sum < need;) {
@@ -91,7 +91,7 @@ static void spread_share(struct spread *s, unsigned need)
 	}
 }
 
-/* Choose the packed cores of GROUP for its given threads, and set their flags in TAKE. */
+/* Choose packed cores of GROUP for the threads that GROUP gives, and set their flags in TAKE. */
 static int spread_pack(const struct spread *s, const struct spread_group *group, bool *take)
 {
 	const unsigned *member = &s->member[group->first];

@@ -4,7 +4,7 @@
 
 #include "topology/plan_impl.h"
 
-#define LISTED 4 /* domains named on a line; the others are counted */
+#define LISTED 4 /* largest number of domains that a line names; further ones are only counted */
 
 static const char *const reason[FIT_RULES] = {
 	[FIT_EQUAL] = "the lowest number",
@@ -81,13 +81,13 @@ static bool in_level(const struct domain *d, enum level level)
 
 struct level_view {
 	unsigned first_core, end_core; /* only domains inside this range of cores count */
-	/* how many domains the container uses; the last of these domains */
+	/* number of domains that the container uses; the last one of them */
 	unsigned used, chosen;
 	bool inside; /* one domain holds all of the container's cores */
-	/* how many domains have free cores; how many are large enough alone */
+	/* number of domains with free cores; number of domains that are large enough alone */
 	unsigned free, fits;
 	unsigned rules; /* bits 1 << RULE: why CHOSEN is better than other domains that fit */
-	/* for each core: free threads, and cores of the container, with a lower index */
+	/* for each core, how many free threads and cores of the container come before it */
 	unsigned *threads_before, *taken_before;
 };
 
@@ -280,9 +280,7 @@ int plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\n%u sibling thread%s reserved and idle",
 			reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
-	/*
-	 * with cpus=0 a container takes all cores; with thrift, waste decides before half cores do
-	 */
+	/* give no reason with cpus=0, which takes all cores, or with thrift: waste decides first */
 	if (half_taken)
 		fprintf(d->why, "\nhalf cores: takes %u of %u%s", half_taken, half,
 			ask->cpus && !p->thrift ? ", whole cores do not suffice" : "");
@@ -313,7 +311,7 @@ void plan_explain_kind(struct planner *p, unsigned i, bool fastest)
 					    : ", but all cores of the machine are of one kind");
 }
 
-/* Write "2 packages, 2 NUMA localities, 4 L3 domains", only with levels that the machine has. */
+/* Write such as "2 packages, 4 L3 domains": only the levels that the machine has. */
 static void explain_used(FILE *f, const struct fit_in *in, const bool *take)
 {
 	static const char *const several[LEVELS] = { "packages", "NUMA localities", "L3 domains" };
@@ -342,7 +340,7 @@ void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *
 	if (choice->spread)
 		fprintf(f, "%s, %s%s: uses ", level_name[choice->level],
 			ask->placement == PLACEMENT_UNSET
-				? "as one package has less memory than is asked"
+				? "since one package has less memory than is asked"
 				: "as asked",
 			p->m->n_domains_of[choice->level] ? "" : ", but this machine has none");
 	explain_used(f, in, choice->take);

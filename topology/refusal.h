@@ -3,12 +3,12 @@
 #define NODEOS_TOPOLOGY_REFUSAL_H
 
 /*
- * Reasons for refusing a plan, a resize or a rank map: values of errbuf.code. Callers choose by
- * this code the advice that they add: they know about jobs, options and the ServiceOS, which
- * topology/ does not.
+ * Reasons for refusing a plan, a resize or a rank map: values of errbuf.code. By the code, callers
+ * choose the advice that they add. Unlike topology/, they know about jobs, options and the
+ * ServiceOS.
  */
 enum plan_refusal {
-	PLAN_OK, /* no refusal, or another error, such as out of memory */
+	PLAN_OK, /* not a refusal, but another error, such as out of memory */
 	PLAN_NO_CPUS, /* a container needs more hardware threads than are available to it */
 	/* a container needs more memory nodes, or larger ones, than are available to it */
 	PLAN_NO_MEMS,

@@ -28,8 +28,8 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 }
 
 /*
- * Set OUT to those FREE_CPUS that are in a domain of LEVEL (-1: the machine) that has a CPU of
- * HELD.
+ * Set OUT to the CPUs of FREE_CPUS that share a domain of LEVEL with a CPU of HELD. LEVEL -1 is the
+ * machine.
  */
 static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
 			    const struct idset *held, const struct idset *free_cpus,
@@ -71,13 +71,13 @@ static unsigned usable_threads(const struct machine *m, const struct idset *cpus
 	return sum;
 }
 
-/* A choice for which resize_choose() asks the planner. */
+/* What resize_choose() asks the planner to choose. */
 struct choice_ask {
 	const struct idset *cpus, *mems; /* the sets to choose from */
 	unsigned want; /* how many threads to choose */
-	enum mems_kind kind; /* kind of want_mems */
+	enum mems_kind kind; /* what WANT_MEMS counts */
 	uint64_t want_mems;
-	const struct mems_want *by_kind; /* replaces KIND and WANT_MEMS, or NULL */
+	const struct mems_want *by_kind; /* replaces KIND and WANT_MEMS unless NULL */
 };
 
 static int resize_choose(struct plan_container *out, const struct machine *m,
@@ -108,8 +108,8 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 }
 
 /*
- * Choose all CPUs of a spread container again. Returns 1 with the choice in OUT if it includes all
- * CPUs that the container has, 0 with OUT unchanged if it does not, or -1 with the reason.
+ * Choose all CPUs of a spread container again. If the choice includes all CPUs that the container
+ * has, write it to OUT and return 1; otherwise return 0. Returns -1 with the reason on an error.
  */
 static int respread(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
 		    struct errbuf *err)
@@ -201,7 +201,7 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	return 0;
 }
 
-/* Write to OUT the nodes that count for R; GAIN: the nodes that a container may get in addition. */
+/* Write to OUT the nodes that R counts. GAIN: only those that the container may get in addition. */
 static void counted_nodes(const struct machine *m, const struct resize_ask *r, bool gain,
 			  struct idset *out)
 {
@@ -214,7 +214,7 @@ static void counted_nodes(const struct machine *m, const struct resize_ask *r, b
 		idset_and(out, &m->ordinary);
 }
 
-/* Check that the container of R, which has HAVE nodes or bytes, can grow by nodes of FROM. */
+/* Check that the container of R can grow by nodes of FROM. It has HAVE nodes or bytes. */
 static int check_growth(const struct machine *m, const struct resize_ask *r, uint64_t have,
 			const struct idset *from, struct errbuf *err)
 {
@@ -284,7 +284,7 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 	return 0;
 }
 
-/* Remove from R's free CPUs those of kinds (fast, efficient) other than R names. */
+/* Remove from R's free CPUs those that are not of the kind (fast, efficient) that R names. */
 static void drop_other_kinds(struct resize_ask *r, const struct machine *m)
 {
 	if (!m->kinds_ranked || r->cores == CORES_UNSET || r->cores == CORES_ANY)

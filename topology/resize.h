@@ -14,26 +14,26 @@ struct resize_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
 	struct idset cpus, reserved, mems; /* present sets, as in struct plan_container */
 	bool mems_confined;
-	struct idset free_cpus; /* CPUs to take in addition, none of RESERVED */
+	struct idset free_cpus; /* CPUs that the container may also take, none of RESERVED */
 	struct idset free_mems;
-	/* nodes of FREE_MEMS that containers of other jobs use, too: chosen last */
+	/* nodes of FREE_MEMS that containers of other jobs use, too; they are chosen last */
 	struct idset mems_taken;
 	/* requested hardware threads, to be rounded up to whole cores; 0: no change */
 	unsigned want_cpus;
 	unsigned smt; /* threads to use of each core; 0: all */
-	/* as requested for the container: with a spread, CPUs are gained or kept spread, too */
+	/* placement of the container: if it is a spread, CPUs are gained or kept spread, too */
 	enum placement_word placement;
 	enum cores_word cores; /* if fast or efficient, the container gains only such cores */
 	enum mems_kind mems_kind; /* MEMS_UNSET: the memory nodes do not change */
 	uint64_t want_mems; /* requested number of nodes, or bytes */
-	bool by_kind; /* WANT_MEMS counts nodes of KIND only; all others stay */
+	bool by_kind; /* WANT_MEMS counts only nodes of KIND; all other nodes stay */
 	enum memory_kind kind;
 };
 
 /*
  * The first word of the explanation of a resize, as plan_resize() writes it. The ledger keeps
- * explanations as lines of text, and this word marks the lines of an earlier resize. A new field of
- * the ledger is no alternative: an older plugin in a running step would refuse the whole entry.
+ * explanations as lines of text, and this word marks the lines of an earlier resize. The ledger has
+ * no field for it: an older plugin in a running step would refuse the whole entry.
  */
 #define RESIZED "resized"
 

@@ -65,8 +65,8 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 }
 
 /*
- * Check that an ordinary node is left for containers: they get special memory only if they name its
- * kind.
+ * Check that an ordinary node is left for containers, since they get special memory only if they
+ * name its kind.
  */
 static int leave_ordinary(const struct machine *m, const struct idset *wanted, struct errbuf *err)
 {
@@ -151,7 +151,7 @@ int service_slurm_cpus(struct idset *out, const struct machine *m, const struct 
 			threads = m->core[i].n_complete;
 	if ((uint64_t)m->n_cores * threads > IDSET_MAX)
 		return errprintf(err,
-				 "Slurm would number more CPUs than the %d ids that NodeOS handles",
+				 "Slurm's numbers of this machine's CPUs exceed NodeOS's %d ids",
 				 IDSET_MAX);
 	idset_zero(out);
 	for (unsigned i = 0; i < m->n_cores; i++) {

@@ -9,8 +9,8 @@
 #include "base/idset.h"
 
 /*
- * The ServiceOS is the cores and memory nodes that a host keeps for its system (in the Argo paper:
- * one core with its threads, under 5 % of memory). Like the planner, the functions read no files.
+ * The ServiceOS is the cores and memory nodes that a host keeps for its system (in the Argo paper,
+ * one core and less than 5 % of the memory). Like the planner, the functions read no files.
  */
 
 struct machine; /* topology/machine.h */
@@ -25,7 +25,7 @@ enum service_kind {
 	SERVICE_KINDS,
 };
 
-/* Return the word for KIND in "2/WORD"; NULL: KIND does not count cores. Inline for the plugin. */
+/* Return the word for KIND in "2/WORD"; NULL: KIND counts no cores. Inline for the plugin. */
 static inline const char *service_unit(enum service_kind kind)
 {
 	static const char *const unit[SERVICE_KINDS] = { NULL, "node", "socket", "numa", "l3" };
@@ -38,11 +38,8 @@ struct service_ask {
 	enum service_kind kind;
 	unsigned cores; /* number of cores, for SERVICE_PER_... */
 	struct idset cpus; /* the CPUs, for SERVICE_CPUS */
-	bool own_mems; /* the system alone has its memory nodes; false: it shares all nodes */
-	/*
-	 * the system's memory nodes are the homes: what the boot parameter fgmn= leaves of physical
-	 * nodes
-	 */
+	bool own_mems; /* only the system uses its memory nodes; false: it shares all nodes */
+	/* the system's memory nodes are the homes: what fgmn= leaves of physical nodes */
 	bool homes;
 	struct idset mems; /* the system's memory nodes; ignored if HOMES is set */
 };
@@ -51,8 +48,8 @@ struct service_ask {
 struct service_set {
 	struct idset cpus; /* whole cores */
 	struct idset mems; /* memory nodes that the system may use */
-	bool own_mems; /* containers do not get these memory nodes */
-	char except[256]; /* systemd units that may run everywhere: key serviceos_except */
+	bool own_mems; /* memory nodes that containers do not get */
+	char except[256]; /* systemd units that may run on all CPUs: key serviceos_except */
 };
 
 /*
@@ -65,10 +62,10 @@ int service_choose(struct service_set *out, const struct machine *m, const struc
 		   struct errbuf *err);
 
 /*
- * Write to OUT Slurm's own ("abstract") numbers of the cores that have CPUS, for CpuSpecList. Slurm
- * numbers in logical order. It numbers threads, as if each core had as many as the largest core; or
- * cores, if slurm.conf gives the node no more CPUs (CPUS_OF_NODE) than it has cores. CPUS_OF_NODE 0
- * means unknown: threads are numbered. Returns 0, or -1 with the reason.
+ * Write to OUT, for CpuSpecList, Slurm's own ("abstract") numbers of the cores that have CPUS.
+ * Slurm numbers threads in logical order, as if each core had as many threads as the largest core.
+ * If slurm.conf gives the node no more CPUs (CPUS_OF_NODE) than it has cores, Slurm numbers cores.
+ * CPUS_OF_NODE 0 means unknown: threads are numbered. Returns 0, or -1 with the reason.
  */
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
 		       unsigned cpus_of_node, struct errbuf *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer target: loads any bytes as a machine's XML or, if they do not begin with "<", as a
- * synthetic description. On a machine that loads, it plans containers, resizes one and chooses a
+ * synthetic description. If the machine loads, it plans containers, resizes one and chooses a
  * ServiceOS. A refusal must be one printable line. An input of 64 kB may take 2 s of CPU time, or
- * 10 s with the sanitizers. Seeds: corpus/topology. Use -max_len=65536.
+ * 10 s with sanitizers. Seeds: corpus/topology. Use -max_len=65536.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 const char *__lsan_default_suppressions(void);
 
-/* Ignore leaks of hwloc, which leaks memory when a load fails. NodeOS frees all that was loaded. */
+/* Ignore leaks of hwloc: it leaks memory if a load fails. NodeOS frees all that it has loaded. */
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libhwloc\n";
@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	machine_free(m);
 	free(text);
-	/* clock() is the CPU time of this process: other load on the host does not count */
+	/* clock() is the CPU time of this process, so other load on the host does not count */
 	check((clock() - start) / CLOCKS_PER_SEC < SECONDS_MAX);
 	return 0;
 }
@@ -193,8 +193,8 @@ static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t l
 }
 
 /*
- * Mutate DATA. Random bytes mostly break the XML, so most mutations drop, double or move lines,
- * replace a value by another one, or change a digit of a value.
+ * Mutate DATA. Random bytes usually break the XML, so most mutations drop, double or move lines,
+ * replace a value by another value, or change a digit.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

@@ -116,7 +116,10 @@ static void test_machine_sources(void)
 	machine_free(NULL);
 }
 
-/* Return a machine with one node of 1 GiB, of which 100 pages have 2 MiB. INFO is in the node. */
+/*
+ * Return a machine with one memory node of 1 GiB, which has 100 pages of 2 MiB. The node has the
+ * XML INFO.
+ */
 static struct machine *huge_machine(const char *info)
 {
 	static const char set[] = "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
@@ -140,7 +143,9 @@ static struct machine *huge_machine(const char *info)
 	return m;
 }
 
-/* Below ROOT, a tree like /sys, set the number of node 0's huge pages of KIB to NUMBER. */
+/*
+ * Set the number of node 0's huge pages of KIB to NUMBER in the files below ROOT, a tree like /sys.
+ */
 static void put_huge_pages(const char *root, unsigned kib, const char *number)
 {
 	char path[256], command[300];
@@ -173,16 +178,16 @@ static void test_huge_pages(void)
 	ok(usable_of(m) == gib - 200 * mib, "machine_usable: huge pages do not count");
 	machine_note_huge_pages(m, root);
 	ok(usable_of(m) == gib - 200 * mib,
-	   "machine_note_huge_pages: without files of huge pages nothing changes");
+	   "machine_note_huge_pages: changes nothing on a host without files of huge pages");
 	put_huge_pages(root, 2048, "300\n");
 	put_huge_pages(root, 1048576, "0\n");
 	machine_note_huge_pages(m, root);
 	ok(usable_of(m) == gib - 600 * mib,
-	   "machine_note_huge_pages: huge pages made since the load do not count");
+	   "machine_usable: huge pages made since the load do not count");
 	put_huge_pages(root, 1048576, "1\n");
 	machine_note_huge_pages(m, root);
 	ok(usable_of(m) == 0,
-	   "machine_note_huge_pages: more huge pages than the node has bytes leave 0 usable bytes");
+	   "machine_usable: is 0 if the huge pages have more bytes than the node");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1048576\"/>");
 	ok(usable_of(m) == mib,
@@ -232,7 +237,10 @@ static void test_machine_refusals(void)
 		  "a level has 1025 objects in each object above, but at most 1024" },
 		{ "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
 		  "too many levels" },
-		/* hwloc would make bitmaps up to the id, and divide by products that overflow */
+		/*
+		 * without a check, hwloc would make bitmaps up to the id, and divide by products
+		 * that overflow
+		 */
 		{ "pu:1(indexes=4294967295)", "an index is beyond the 4096 ids" },
 		{ "pu:4(indexes=0,1,1,2)", "an index occurs twice" },
 		{ "pu:4(indexes=0,1)", "each object needs one index" },
@@ -245,7 +253,7 @@ static void test_machine_refusals(void)
 		{ "[numa(indexes=core)] core:4 pu:1",
 		  "a level that does not exist or comes later" },
 		{ "core:4 pu:1(indexes=nothing)", "a level that does not exist or comes later" },
-		/* these would fail an assertion in hwloc */
+		/* without a check, these would fail an assertion in hwloc */
 		{ "numa:6 MemCache:1 pu:1", "objects of this type hold no CPUs" },
 		{ "bridge:2 pu:1", "objects of this type hold no CPUs" },
 		{ "machine:2 pu:1", "objects of this type hold no CPUs" },
@@ -274,8 +282,8 @@ static void test_machine_refusals(void)
 }
 
 /*
- * HWLOC_XMLFILE makes hwloc load another machine than NodeOS requests. NodeOS must check the
- * machine that was loaded.
+ * HWLOC_XMLFILE makes hwloc load another machine than this host. NodeOS must check the machine that
+ * hwloc has loaded.
  */
 static void test_behind_the_back(void)
 {
@@ -300,7 +308,7 @@ static void test_behind_the_back(void)
 
 /*
  * Load a pipe, such as <(lstopo --of xml), an empty file, and a file that is too large. The large
- * file is sparse, so that it takes no space.
+ * file is sparse, so it takes no space.
  */
 static void test_kinds_of_file(void)
 {
@@ -343,7 +351,7 @@ static void test_kinds_of_file(void)
 	rmdir(dir);
 }
 
-/* Shapes of real machines. Each must load, and one container must get all CPUs of each. */
+/* Test shapes of real machines. Each must load, and one container must get all its CPUs. */
 static void test_machine_shapes(void)
 {
 	static const struct {

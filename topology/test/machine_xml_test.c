@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests machine_xml_check() with two tables: forms of XML that must load, and XML that NodeOS must
- * refuse with a given message, although hwloc would load it or crash.
+ * Tests machine_xml_check() with two tables: XML that must load, and XML that NodeOS must refuse
+ * with a given message, though hwloc would load it or crash.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "base/test/tap.h"
@@ -58,9 +58,9 @@ static void test_machine_xml_taken(void)
 		{ TOPOLOGY(GOOD), "0-1", "0", "two PUs" },
 		{ "<?xml version='1.0' encoding='UTF-8'?><!DOCTYPE topology SYSTEM "
 		  "\"hwloc2.dtd\"><!-- mine -->\n\n" TOPOLOGY(GOOD) "\n<!-- end -->\n",
-		  "0-1", "0", "one line with comments, as from an editor" },
+		  "0-1", "0", "XML on one line with comments" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "os_index=\"7\"", CPUS))), "0-1", "0",
-		  "CPUs in a core" },
+		  "a core of CPUs" },
 		{ TOPOLOGY(MACHINE(NODE CPUS "<object type=\"Bridge\" os_index=\"0\"><object "
 					     "type=\"PCIDev\" pci_busid=\"x\"/></object>\n")),
 		  "0-1", "0", "devices are left out" },
@@ -74,14 +74,14 @@ static void test_machine_xml_taken(void)
 		  "0-1", "0", "CPU kinds" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "10 20 20 10 "), "0-1", "0-1", "latencies" },
 		{ TWO_NODES MATRIX("2", "0 1", "10 20\n20 10"), "0-1", "0-1",
-		  "latencies without hwloc's count of bytes" },
+		  "latencies without the count of bytes that hwloc writes" },
 		{ TWO_NODES "<distances2 type=\"Core\" nbobjs=\"4294967295\" kind=\"5\" "
 			    "indexing=\"gp\"/></topology>",
 		  "0-1", "0-1", "other distances are left out" },
 		{ V1(V1_PU("0", "0x1") V1_PU("1", "0x2")), "0-1", "0", "format 1" },
 		{ V1("<object type=\"Socket\" os_index=\"0\" cpuset=\"0x3\" "
 		     "complete_cpuset=\"0x7\">" V1_PU("0", "0x1") V1_PU("1", "0x2") "</object>"),
-		  NULL, NULL, "format 1 with CPUs that the machine does not have" },
+		  NULL, NULL, "format 1 with a complete_cpuset of more CPUs than the machine" },
 	};
 	char a[IDSET_LIST_MAX], b[IDSET_LIST_MAX];
 
@@ -114,8 +114,8 @@ static void test_machine_xml_refused(void)
 		const char *xml, *says;
 	} table[] = {
 		/*
-		 * a core without a PU: hwloc would count cores as PUs and write beyond the end of a
-		 * table
+		 * a core without a PU: hwloc counts cores as PUs, and would write beyond the end of
+		 * a table
 		 */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x1", "", PU("0", "0x1"))
 					   OBJ("Core", "0x2", "", ""))),
@@ -156,12 +156,12 @@ static void test_machine_xml_refused(void)
 		{ TOPOLOGY(MACHINE(NODE
 				   "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "
 				   "nodeset=\"0x1\" complete_nodeset=\"0x1\"/>" PU("1", "0x2"))),
-		  "a PU without a complete_cpuset" },
+		  "a PU has no complete_cpuset" },
 		{ TOPOLOGY(MACHINE(NODE "<object type=\"PU\" os_index=\"0\"/>")),
-		  "a PU without a cpuset" },
+		  "a PU has no cpuset" },
 		{ TOPOLOGY(MACHINE(CPUS "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" "
 					"complete_cpuset=\"0x1\"/>")),
-		  "a NUMANode without a nodeset" },
+		  "a NUMANode has no nodeset" },
 		{ TOPOLOGY(OBJ("Machine", "0xf...f", "", NODE CPUS)),
 		  "cpuset=\"0xf...f\" is not a set" },
 		{ TOPOLOGY(OBJ("Machine", "0-3", "", NODE CPUS)), "cpuset=\"0-3\" is not a set" },
@@ -201,20 +201,20 @@ static void test_machine_xml_refused(void)
 		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"",
 					    OBJ("Core", "0x1", "", "")) PU("1", "0x2"))),
-		  "a PU has an object with CPUs in it" },
+		  "a PU must not contain an object with CPUs" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", OBJ("Core", "0x3", "", CPUS)))),
-		  "a Core in a Core (line 4)" },
+		  "a Core is inside of a Core (line 4)" },
 		{ TOPOLOGY(MACHINE(NODE CPUS "<info name=\"a\" value=\"b\"/>")),
 		  "<info> must be before the first <object>" },
 		{ TOPOLOGY(MACHINE("<info name=\"a\"/>" NODE CPUS)),
-		  "<info> without name and value" },
+		  "<info> needs name and value" },
 		{ TOPOLOGY(MACHINE("<page_type size=\"x\" count=\"1\"/>" NODE CPUS)),
 		  "<page_type>: expected numbers" },
 		{ TOPOLOGY(MACHINE("<info name=\"a\" value=\"b\"><c/></info>" NODE CPUS)),
 		  "<c> is not allowed here" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", ALLOWED " local_memory=\"lots\"", NODE CPUS)),
 		  "local_memory=\"lots\": expected a number" },
-		/* hwloc would allocate matrices of the announced size */
+		/* without a check, hwloc would allocate matrices of the announced size */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
 		  "distances between 3 memory nodes, but the machine has 2" },
@@ -233,9 +233,9 @@ static void test_machine_xml_refused(void)
 		  "expected a number up to 4096" },
 		{ V1("<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"1.0\"><latency "
 		     "value=\"1\"/></distances>" V1_PU("0", "0x1") V1_PU("1", "0x2")),
-		  "1 latencies for 2 objects" },
+		  "<distances> has 1 latencies; 2 objects need 4" },
 		/* elements of the whole machine */
-		{ TOPOLOGY(GOOD "<cpukind/>"), "<cpukind> without a cpuset" },
+		{ TOPOLOGY(GOOD "<cpukind/>"), "<cpukind> has no cpuset" },
 		{ TOPOLOGY(GOOD "<cpukind cpuset=\"0x1\"><a/></cpukind>"), "<a> in <cpukind>" },
 		{ TOPOLOGY(GOOD "<memattr name=\"a\"/>"), "<memattr> needs name and flags" },
 		{ TOPOLOGY(
@@ -258,7 +258,7 @@ static void test_machine_xml_refused(void)
 	}
 }
 
-/* A cpuset with a CPU beyond the limit is refused. */
+/* Test that a cpuset with a CPU beyond the limit is refused. */
 static void test_far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;

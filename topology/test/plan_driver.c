@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs the planner for test/oracle/compare.py, which writes these lines to standard input. Lists
- * are in the kernel's cpulist form; "-" is the empty list. "plan" plans all requests and forgets
- * them.
+ * have the kernel's cpulist format; "-" is the empty list. "plan" plans all requests, and then
+ * forgets them.
  *
  *   machine FILE.xml|SYNTHETIC      -> ok | error TEXT
  *   opts CPUS MEMS TAKEN all|local|ordinary

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Compares plans with expected ones, worked out by hand from doc/planner.md. hwloc numbers the CPUs
- * and nodes of a synthetic machine in logical order.
+ * Compares plans with expected plans, which are worked out by hand from doc/planner.md. hwloc
+ * numbers the CPUs and nodes of a synthetic machine in logical order.
  */
 #include <stdlib.h>
 
@@ -17,14 +17,15 @@
 
 struct want {
 	const char *cpus;
-	const char *reserved; /* NULL: as cpus */
+	const char *reserved; /* NULL: the same as cpus */
 	const char *mems; /* NULL: all, not confined */
 	bool shared;
 };
 
 struct test {
 	const char *name, *machine;
-	const char *cpus, *mems, *taken; /* NULL: all, all, none */
+	/* the offered sets, and used nodes; NULL: all, all, none */
+	const char *cpus, *mems, *taken;
 	enum mems_default mems_default;
 	struct plan_ask ask[MOST]; /* up to the first ask without a name */
 	struct want want[MOST];
@@ -51,36 +52,36 @@ static const struct test tests[] = {
 	  .want = { { "0-3" } } },
 	{ "smt=1: siblings are reserved and idle", TWO, .ask = { { "a", 2, 1 } },
 	  .want = { { "0,2", "0-3" } }, .free_cpus = "4-15" },
-	{ "a package with a core behind its cache", UNEVEN, .ask = { { "a", 5 } },
-	  .want = { { "0-2,4-5" } }, .free_cpus = "3,6" },
-	{ "two packages with a core between them", UNEVEN, .ask = { { "a", 6 } },
+	{ "one package: cores of an L3 domain and a core outside of it", UNEVEN,
+	  .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } }, .free_cpus = "3,6" },
+	{ "two packages, without the core that is in no package", UNEVEN, .ask = { { "a", 6 } },
 	  .want = { { "0-2,4-6" } }, .free_cpus = "3" },
 	{ "smt=3 on cores of two threads", TWO, .ask = { { "a", 4, 3 } }, .want = { { "0-3" } } },
-	{ "best fit: the package with less free", TWO, .cpus = "2-15", .ask = { { "a", 4 } },
-	  .want = { { "2-5" } } },
-	{ "best fit: the second package when that has less free", TWO, .cpus = "0-13",
+	{ "best fit: the package with fewer free threads", TWO, .cpus = "2-15",
+	  .ask = { { "a", 4 } }, .want = { { "2-5" } } },
+	{ "best fit: the second package if it has fewer free threads", TWO, .cpus = "0-13",
 	  .ask = { { "a", 4 } }, .want = { { "8-11" } } },
-	{ "fewest packages before best fit", TWO, .cpus = "4-15", .ask = { { "a", 6 } },
+	{ "fewest packages come before best fit", TWO, .cpus = "4-15", .ask = { { "a", 6 } },
 	  .want = { { "8-13" } } },
 	{ "half cores are avoided", TWO, .cpus = "1-15", .ask = { { "a", 2 } },
 	  .want = { { "2-3" } } },
-	{ "whole cores before best fit", "package:2 core:2 pu:2", .cpus = "1-7",
+	{ "whole cores come before best fit", "package:2 core:2 pu:2", .cpus = "1-7",
 	  .ask = { { "a", 4 } }, .want = { { "4-7" } } },
-	{ "whole cores before fewest packages", "package:2 core:2 pu:2", .cpus = "1-6",
+	{ "whole cores come before fewest packages", "package:2 core:2 pu:2", .cpus = "1-6",
 	  .ask = { { "a", 4 } }, .want = { { "2-5" } } },
-	{ "half cores when whole ones do not suffice", TWO, .cpus = "1-15", .ask = { { "a", 15 } },
-	  .want = { { "1-15" } }, .free_cpus = "" },
-	{ "only as many half cores as needed", TWO, .cpus = "1,3,5,8-15", .ask = { { "a", 9 } },
-	  .want = { { "1,8-15" } } },
-	{ "the paper's node: sim and vda", "package:2 numa:1 core:12 pu:2", .cpus = "2-47",
-	  .ask = { { "sim", 44 }, { "vda", 2 } }, .want = { { "2-45" }, { "46-47" } },
-	  .free_cpus = "" },
-	{ "the largest first, in any order of the requests", TWO,
+	{ "half cores are used if whole cores do not suffice", TWO, .cpus = "1-15",
+	  .ask = { { "a", 15 } }, .want = { { "1-15" } }, .free_cpus = "" },
+	{ "only as many half cores as needed are used", TWO, .cpus = "1,3,5,8-15",
+	  .ask = { { "a", 9 } }, .want = { { "1,8-15" } } },
+	{ "two containers on the node of the Argo paper", "package:2 numa:1 core:12 pu:2",
+	  .cpus = "2-47", .ask = { { "sim", 44 }, { "vda", 2 } },
+	  .want = { { "2-45" }, { "46-47" } }, .free_cpus = "" },
+	{ "the largest container chooses first, in any order of the requests", TWO,
 	  .ask = { { "vda", 2 }, { "sim", 8 } }, .want = { { "8-9" }, { "0-7" } } },
-	{ "equal sizes in the order of the requests", TWO,
+	{ "containers of equal size choose in the order of the requests", TWO,
 	  .ask = { { "a", 2 }, { "b", 1 }, { "c", 2 } },
 	  .want = { { "0-1" }, { "2-3" }, { "4-5" } } },
-	{ "smt=1 counts cores, not threads, for the size", TWO,
+	{ "the size of a container with smt=1 is its number of cores, not of threads", TWO,
 	  .ask = { { "a", 4 }, { "b", 3, 1 } }, .want = { { "8-11" }, { "0,2,4", "0-5" } } },
 	{ "cpus=0 takes all that the others leave", TWO, .ask = { { "rest", 0 }, { "a", 10 } },
 	  .want = { { "10-15" }, { "0-9" } }, .free_cpus = "" },
@@ -88,16 +89,16 @@ static const struct test tests[] = {
 	  .ask = { { "rest", 0, 1 }, { "a", 12 } }, .want = { { "12,14", "12-15" }, { "0-11" } } },
 	{ "L3: the domain with the tightest fit", "package:1 l3:4 core:4 pu:1", .cpus = "0-2,4-15",
 	  .ask = { { "a", 3 } }, .want = { { "0-2" } } },
-	{ "L3: the fewest domains", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15",
+	{ "L3: as few domains as possible", "package:1 l3:4 core:4 pu:1", .cpus = "0,4-6,8-15",
 	  .ask = { { "a", 4 } }, .want = { { "8-11" } } },
 	{ "L3: the two domains with the tightest fit", "package:1 l3:4 core:4 pu:1",
 	  .cpus = "0-2,4-15", .ask = { { "a", 5 } }, .want = { { "0-2,4-5" } } },
-	{ "NUMA inside the package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7",
+	{ "NUMA: one locality of a package", "package:2 numa:2 core:2 pu:1", .cpus = "1-7",
 	  .ask = { { "a", 2 } }, .want = { { "2-3" } } },
 	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } },
 	  .free_cpus = "" },
-	{ "waste before locality if a thread would be missing", "package:2 core:2 pu:3",
-	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } },
+	{ "avoiding waste comes before locality if a thread would be missing",
+	  "package:2 core:2 pu:3", .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } },
 	  .want = { { "0-1,6" }, { "3-4" } } },
 	{ "no request", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
 
@@ -110,38 +111,38 @@ static const struct test tests[] = {
 	{ "mems: enough memory comes before best fit", FAKE, .cpus = "1-3", .taken = "0",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 2 } }, .want = { { "2", NULL, "2-3" } },
 	  .free_mems = "1" },
-	{ "mems: best fit where either package suffices", FAKE, .cpus = "1-3", .taken = "0",
-	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "1", NULL, "1" } } },
-	{ "mems: untaken nodes before taken ones", FAKE, .cpus = "0-1", .taken = "0-1",
+	{ "mems: best fit decides if either package has enough memory", FAKE, .cpus = "1-3",
+	  .taken = "0", .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "1", NULL, "1" } } },
+	{ "mems: nodes that no other job uses come first", FAKE, .cpus = "0-1", .taken = "0-1",
 	  .ask = { { "a", 1, 0, MEMS_COUNT, 1 } }, .want = { { "0", NULL, "2" } } },
-	{ "mems: taken nodes last, local ones of these first", FAKE, .cpus = "0-1", .taken = "0-1",
-	  .ask = { { "a", 1, 0, MEMS_COUNT, 3 } }, .want = { { "0", NULL, "0,2-3", true } },
-	  .free_mems = "" },
-	{ "mems: a size on two nodes", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
+	{ "mems: nodes that other jobs use come last, and of these local nodes first", FAKE,
+	  .cpus = "0-1", .taken = "0-1", .ask = { { "a", 1, 0, MEMS_COUNT, 3 } },
+	  .want = { { "0", NULL, "0,2-3", true } }, .free_mems = "" },
+	{ "mems: a size that needs two nodes", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .want = { { "0", NULL, "0-1" } } },
 	{ "mems: a size that one node holds", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, GIB } },
 	  .want = { { "0", NULL, "0" } } },
-	{ "mems: a size beyond the package", FAKE, .ask = { { "a", 1, 0, MEMS_SIZE, 2 * GIB + 1 } },
-	  .want = { { "0", NULL, "0-2" } } },
-	{ "mems: no request, local nodes", FAKE, .mems_default = MEMS_LOCAL, .ask = { { "a", 1 } },
-	  .want = { { "0", NULL, "0-1" } }, .free_mems = "2-3" },
-	{ "mems: a container with a request chooses before one without", FAKE,
+	{ "mems: a size that needs a node of another package", FAKE,
+	  .ask = { { "a", 1, 0, MEMS_SIZE, 2 * GIB + 1 } }, .want = { { "0", NULL, "0-2" } } },
+	{ "mems: without a request, a container gets local nodes", FAKE, .mems_default = MEMS_LOCAL,
+	  .ask = { { "a", 1 } }, .want = { { "0", NULL, "0-1" } }, .free_mems = "2-3" },
+	{ "mems: a container that requests memory chooses before one that does not", FAKE,
 	  .mems_default = MEMS_LOCAL, .cpus = "0-1",
 	  .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "1" }, { "1", NULL, "0" } } },
-	{ "mems: local by default, shared when no other node is left", FAKE,
+	{ "mems: without a request, local nodes are shared if no other node is left", FAKE,
 	  .mems_default = MEMS_LOCAL, .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1 } },
 	  .want = { { "0", NULL, "0-1", true }, { "1", NULL, "0-1", true } } },
-	{ "mems: no request and all nodes: none is taken", FAKE, .ask = { { "a", 2 } },
-	  .want = { { "0-1" } }, .free_mems = "0-3" },
+	{ "mems: a container that is not confined leaves all nodes free", FAKE,
+	  .ask = { { "a", 2 } }, .want = { { "0-1" } }, .free_mems = "0-3" },
 
-	{ "mems: a size beyond one node", FAKE, .mems = "2",
+	{ "mems: a size that the only node does not have", FAKE, .mems = "2",
 	  .ask = { { "a", 1, 0, MEMS_SIZE, GIB + 1 } },
 	  .error = "container a: needs 1.0 GiB of memory (1073741825 bytes), the 1 memory node "
 		   "that may be given holds 1.0 GiB (1073741824 bytes); "
 		   "the largest request that fits now is mems=1024MiB",
 	  .code = PLAN_NO_MEMS },
-	{ "mems: the size that a refusal offers", FAKE, .mems = "2",
+	{ "mems: a request of the size that the refusal offers", FAKE, .mems = "2",
 	  .ask = { { "a", 1, 0, MEMS_SIZE, 1024 << 20 } }, .want = { { "2", NULL, "2" } } },
 
 	{ "too many threads", "package:2 numa:1 core:12 pu:2", .cpus = "4-47",
@@ -166,10 +167,11 @@ static const struct test tests[] = {
 		   "left), but the "
 		   "containers planned before it left none free",
 	  .code = PLAN_NO_CPUS },
-	{ "fast cores, as nothing is asked", KINDS, .ask = { { "a", 3 } }, .want = { { "4-7" } } },
-	{ "fast cores do not suffice, and nothing is asked", KINDS, .ask = { { "a", 5 } },
-	  .want = { { "0,4-7" } } },
-	{ "efficient cores, as asked", KINDS,
+	{ "fast cores are used if no kind is requested", KINDS, .ask = { { "a", 3 } },
+	  .want = { { "4-7" } } },
+	{ "cores of all kinds are used if no kind is requested and fast cores do not suffice",
+	  KINDS, .ask = { { "a", 5 } }, .want = { { "0,4-7" } } },
+	{ "requested efficient cores are used", KINDS,
 	  .ask = { { .name = "a", .cpus = 3, .cores = CORES_EFFICIENT } }, .want = { { "0-2" } } },
 	{ "too few fast cores", KINDS, .ask = { { .name = "a", .cpus = 5, .cores = CORES_FAST } },
 	  .error = "container a: needs 5 threads (3 cores), 4 are free here; the largest request "
@@ -183,7 +185,7 @@ static const struct test tests[] = {
 	  .code = PLAN_NO_CPUS },
 	{ "two containers with cpus=0", TWO, .ask = { { "a", 0 }, { "b", 0 } },
 	  .error = "containers a and b both request every core that is left (cpus=0): only one "
-		   "container can",
+		   "container may do so",
 	  .code = PLAN_BAD_ASK },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
 	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest "
@@ -232,10 +234,11 @@ static void is_list(const struct idset *got, const char *want, const char *test,
 static void check_container(const struct test *t, const struct plan_container *c,
 			    const struct plan_ask *ask, const struct want *w)
 {
-	is_list(&c->cpus, w->cpus, t->name, "cpus");
-	is_list(&c->reserved, w->reserved ? w->reserved : w->cpus, t->name, "reserved");
+	is_list(&c->cpus, w->cpus, t->name, "the container gets the CPUs");
+	is_list(&c->reserved, w->reserved ? w->reserved : w->cpus, t->name,
+		"the CPUs and their siblings are reserved");
 	if (w->mems)
-		is_list(&c->mems, w->mems, t->name, "mems");
+		is_list(&c->mems, w->mems, t->name, "the container gets the memory nodes");
 	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
 		   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why &&
 		   *c->why,
@@ -271,23 +274,25 @@ static void run(const struct test *t)
 	while (n < MOST && t->ask[n].name)
 		n++;
 	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
-		is(err.text, t->error ? t->error : "success", "plan_make: %s: gives the reason",
-		   t->name);
-		is_int(err.code, (int)t->code, "plan_make: %s: sets the code of the refusal",
+		is(err.text, t->error ? t->error : "success",
+		   "plan_make: %s: the request is refused with the reason", t->name);
+		is_int(err.code, (int)t->code, "plan_make: %s: the refusal has the right code",
 		       t->name);
-	} else if (ok(!t->error, "plan_make: %s: can be planned", t->name)) {
+	} else if (ok(!t->error, "plan_make: %s: the requests are planned", t->name)) {
 		for (unsigned i = 0; i < n; i++)
 			check_container(t, &plan->container[i], &t->ask[i], &t->want[i]);
 		if (t->free_cpus)
-			is_list(&plan->free_cpus, t->free_cpus, t->name, "free cpus");
+			is_list(&plan->free_cpus, t->free_cpus, t->name,
+				"the other CPUs stay free");
 		if (t->free_mems)
-			is_list(&plan->free_mems, t->free_mems, t->name, "free mems");
+			is_list(&plan->free_mems, t->free_mems, t->name,
+				"the other memory nodes stay free");
 	}
 	plan_free(plan);
 	machine_free(m);
 }
 
-/* The explanation must have the numbers and the rule that decided. */
+/* Test that the explanation has the numbers and the rule that decided. */
 static void test_explanation(void)
 {
 	struct plan_opts opts = { .cpus = parsed("2-47"), .mems = parsed("0-1") };
@@ -309,7 +314,10 @@ static void test_explanation(void)
 	machine_free(m);
 }
 
-/* The explanation must give the requested kind of cores, and whether the machine has such kinds. */
+/*
+ * Test that the explanation has the requested kind of cores, and whether the machine has such
+ * kinds.
+ */
 static void test_words_for_cores(void)
 {
 	static const struct {
@@ -345,8 +353,8 @@ static void test_words_for_cores(void)
 }
 
 /*
- * Placements on a machine of two packages, with two memory nodes in each package, four cores at
- * each node and two threads in each core.
+ * Test placements on a machine of two packages with two memory nodes each, four cores at each node
+ * and two threads in each core.
  */
 static void test_placements(void)
 {
@@ -355,8 +363,12 @@ static void test_placements(void)
 		struct plan_ask ask;
 		const char *cpus, *mems, *why; /* WHY: the line about the placement, or NULL */
 	} table[] = {
-		{ "packed without a word", { .cpus = 8 }, "0-7", "0-3", NULL },
-		{ "spread over the outermost level, packages",
+		{ "cores are packed if no placement is requested",
+		  { .cpus = 8 },
+		  "0-7",
+		  "0-3",
+		  NULL },
+		{ "spread means over the outermost level, packages",
 		  { .cpus = 8, .placement = PLACEMENT_SPREAD },
 		  "0-3,16-19",
 		  "0-3",
@@ -374,25 +386,26 @@ static void test_placements(void)
 		  "0-3",
 		  "placement: spread over each NUMA locality, as asked: uses 2 packages, 3 NUMA "
 		  "localities; packed it would use 1 package, 1 NUMA locality" },
-		{ "a level that the machine lacks packs",
+		{ "cores are packed if the machine does not have the level",
 		  { .cpus = 8, .placement = PLACEMENT_SPREAD_L3 },
 		  "0-7",
 		  "0-3",
 		  "placement: spread over each L3, as asked, but this machine has none: uses 1 "
 		  "package, 1 NUMA locality; packed it would use 1 package, 1 NUMA locality" },
-		{ "two memory nodes are in one package",
+		{ "cores are packed if one package has the requested memory",
 		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 2 },
 		  "0-15",
 		  "0-1",
 		  NULL },
-		{ "four memory nodes are more than one package has",
+		{ "cores are spread if the requested memory needs two packages",
 		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 4 },
 		  "0-3,8-11,16-19,24-27",
 		  "0-3",
-		  "placement: spread over each NUMA locality, as one package has less memory than "
+		  "placement: spread over each NUMA locality, since one package has less memory "
+		  "than "
 		  "is asked: uses 2 packages, 4 NUMA localities; packed it would use 1 package, 2 "
 		  "NUMA localities" },
-		{ "four memory nodes, packed as asked",
+		{ "cores are packed as requested though the memory needs two packages",
 		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 4, .placement = PLACEMENT_PACK },
 		  "0-15",
 		  "0-3",
@@ -414,16 +427,17 @@ static void test_placements(void)
 
 		ask.name = "c";
 		if (!ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
-			"plan_make: %s: can be planned", table[i].name))
+			"plan_make: %s: the request is planned", table[i].name))
 			bail("%s", err.text);
 		is(list_of(&plan->container[0].cpus), table[i].cpus,
-		   "plan_make: %s: chooses the CPUs", table[i].name);
+		   "plan_make: %s: the container gets the expected CPUs", table[i].name);
 		is(list_of(&plan->container[0].mems), table[i].mems,
-		   "plan_make: %s: chooses the memory nodes", table[i].name);
+		   "plan_make: %s: the container gets the expected memory nodes", table[i].name);
 		line = strstr(plan->container[0].why, "placement:");
 		ok(line && table[i].why ? strncmp(line, table[i].why, strlen(table[i].why)) == 0
 					: !line && !table[i].why,
-		   "plan_make: %s: the placement is explained if one is expected", table[i].name);
+		   "plan_make: %s: the explanation has a line on the placement only if expected",
+		   table[i].name);
 		if (line)
 			diag("%s", line);
 		plan_free(plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks properties that every plan has, with random requests on the machines of machines.txt and
- * on the recorded machines (XML) in the folder NODEOS_TOPOLOGIES.
+ * Checks properties that every plan must have, with random requests on the machines of machines.txt
+ * and on the recorded machines (XML) in the folder NODEOS_TOPOLOGIES.
  *
  * usage: property_test [MACHINES.TXT [SEED [ASKS-PER-MACHINE]]]
  */
@@ -21,7 +21,7 @@ struct situation {
 	struct plan_opts opts;
 	struct plan_ask ask[MOST];
 	unsigned n;
-	struct plan_core *core; /* cores of opts.cpus */
+	struct plan_core *core; /* cores that have CPUs of opts.cpus */
 	unsigned n_cores;
 };
 
@@ -75,7 +75,7 @@ static unsigned width(const struct plan_ask *ask, const struct idset *core)
 	return ask->smt && ask->smt < n ? ask->smt : n;
 }
 
-/* Would ASK use the same number of threads of every offered core? */
+/* Return whether ASK would use the same number of threads of every offered core. */
 static bool are_alike(const struct situation *s, const struct plan_ask *ask)
 {
 	for (unsigned k = 0; k < s->n_cores; k++)
@@ -101,14 +101,14 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 	unsigned widest = 0, narrowest = IDSET_MAX, half = 0;
 
 	if (idset_empty(&c->cpus) || idset_empty(&c->mems))
-		return "a set is empty";
+		return "the container has no CPU or no memory node";
 	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &s->opts.cpus) ||
 	    !idset_subset(&c->mems, &s->opts.mems))
-		return "a set outside the offered ones";
+		return "the container has a CPU or memory node that is not offered";
 	if (c->mems_confined && !idset_subset(&c->mems, machine_ordinary(s->m)))
-		return "a special memory node without a request";
+		return "the container has a special memory node without a request";
 	if (c->cpus_given != idset_count(&c->cpus) || c->cpus_asked != ask->cpus)
-		return "the counts are wrong";
+		return "the number of given or requested CPUs is wrong";
 	for (unsigned k = 0; k < s->n_cores; k++) {
 		const struct idset *core = &s->core[k].cpus;
 		struct idset used = c->cpus;
@@ -125,8 +125,8 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		narrowest = w < narrowest ? w : narrowest;
 	}
 	/*
-	 * a half core is one of which only some threads are offered; machine_cores() marks these as
-	 * not whole
+	 * only some threads of a half core are offered; machine_cores() marks such cores as not
+	 * whole
 	 */
 	for (unsigned k = 0; k < s->n_cores; k++)
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
@@ -142,24 +142,24 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		for (unsigned k = 0; k < s->n_cores; k++)
 			whole += s->core[k].whole ? width(ask, &s->core[k].cpus) : 0;
 		if (whole >= ask->cpus)
-			return "a half core though whole cores suffice";
+			return "the container has a half core though whole cores suffice";
 	}
 	if (ask->mems_kind == MEMS_COUNT &&
 	    (idset_count(&c->mems) != ask->mems || !c->mems_confined))
-		return "not the requested number of memory nodes";
+		return "the container does not have the requested number of memory nodes";
 	if (ask->mems_kind == MEMS_UNSET && s->opts.default_mems == MEMS_ALL &&
 	    (!idset_equal(&c->mems, &s->opts.mems) || c->mems_confined))
-		return "confined without a request";
+		return "the container is confined without a request";
 	if (!idset_subset(&c->mems, machine_ordinary(s->m)) &&
 	    s->opts.default_mems == MEMS_ORDINARY)
-		return "bound to special memory";
+		return "the container is bound to special memory";
 	if (ask->mems_kind == MEMS_COUNT && s->n == 1 && c->mems_shared) {
 		struct idset untaken = s->opts.mems;
 
 		idset_and(&untaken, machine_ordinary(s->m));
 		idset_andnot(&untaken, &s->opts.mems_taken);
 		if (idset_count(&untaken) >= ask->mems)
-			return "shares memory though enough is untaken";
+			return "the container shares memory though enough is unused";
 	}
 	if (!c->why || !*c->why || !lines_are_few(c->why))
 		return "the explanation is empty or too long";
@@ -185,8 +185,8 @@ static const char *wrong_together(const struct situation *s, const struct plan *
 }
 
 /*
- * Check that a container gets local memory if there is enough. The local memory of its cores is
- * found by a second plan: a single container with just these cores and MEMS_LOCAL.
+ * Check that a container gets local memory if there is enough. A second plan finds the local memory
+ * of its cores: a plan for one container with these cores and MEMS_LOCAL.
  */
 static const char *wrong_memory(const struct situation *s, const struct plan *p)
 {
@@ -203,19 +203,19 @@ static const char *wrong_memory(const struct situation *s, const struct plan *p)
 	if (p->n != 1 || s->ask[0].mems_kind != MEMS_COUNT)
 		return NULL;
 	if (plan_make(&local, s->m, &alone, &all, 1, &err) < 0)
-		return "no plan for the container's own cores";
+		return "there is no plan for the container's own cores";
 	untaken = local->container[0].mems;
 	idset_andnot(&untaken, &s->opts.mems_taken);
 	if (idset_count(&untaken) >= s->ask[0].mems && !idset_subset(&c->mems, &untaken))
-		problem = "remote memory though local memory suffices";
+		problem = "the container has remote memory though local memory suffices";
 	plan_free(local);
 	return problem;
 }
 
 /*
  * Check that a container that is spread over memory nodes has the same number of threads in each
- * part of the machine, to within one core, unless a part has no more. Only machines on which each
- * part has memory and all cores are alike are checked.
+ * part of the machine, to within one core, except in parts that have no more. Skips machines with
+ * unlike cores, or with parts that have no memory.
  */
 static const char *wrong_spread(const struct situation *s, const struct plan *p)
 {
@@ -227,7 +227,7 @@ static const char *wrong_spread(const struct situation *s, const struct plan *p)
 	if (p->n != 1 || s->ask[0].placement != PLACEMENT_SPREAD_NUMA || !s->ask[0].cpus)
 		return NULL;
 	if (machine_parts(s->m, &part, &n, NULL) < 0)
-		return "no parts of the machine";
+		return "machine_parts() fails";
 	for (unsigned i = 0; i < n; i++) {
 		struct idset given = c->cpus, left = s->opts.cpus;
 
@@ -254,7 +254,7 @@ static bool same(const struct plan *a, const struct plan *b)
 	return true;
 }
 
-/* Check that the number that a refusal offers can be planned, and that one more cannot. */
+/* Check that the number that a refusal offers can be planned, and that a larger one cannot. */
 static const char *wrong_offer(const struct situation *s, const struct errbuf *err)
 {
 	const char *offer = strstr(err->text, "fits now is cpus=");
@@ -275,9 +275,9 @@ static const char *wrong_offer(const struct situation *s, const struct errbuf *e
 }
 
 /*
- * Return why a refusal is wrong, or NULL. A refusal for lack of CPUs is right only if there are too
- * few cores, all of the same width. A refusal for lack of ordinary memory is right only if there is
- * none, since no request is larger than the machine.
+ * Return why a refusal is wrong, or NULL. If all cores have the same width, a refusal for lack of
+ * CPUs is right only if there are too few cores. A refusal for lack of ordinary memory is right
+ * only if there is none, since no request is larger than the machine.
  */
 static const char *wrong_refusal(const struct situation *s, const struct errbuf *err)
 {
@@ -285,7 +285,7 @@ static const char *wrong_refusal(const struct situation *s, const struct errbuf 
 
 	if (strstr(err->text, "no ordinary memory node"))
 		return idset_intersects(&s->opts.mems, machine_ordinary(s->m))
-			       ? "no ordinary memory, though there is some"
+			       ? "refused for lack of ordinary memory though there is some"
 			       : NULL;
 
 	for (unsigned k = 0; k < s->n_cores; k++)
@@ -297,7 +297,7 @@ static const char *wrong_refusal(const struct situation *s, const struct errbuf 
 		need += s->ask[i].cpus ? (s->ask[i].cpus + w - 1) / w : 1;
 	}
 	if (need <= s->n_cores || !strstr(err->text, "container "))
-		return "refused though there are enough cores";
+		return "refused for lack of CPUs though there are enough cores";
 	return NULL;
 }
 

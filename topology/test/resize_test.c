@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests of plan_resize(): cases worked out by hand on small machines, and properties of random
+ * Tests of plan_resize(): cases on small machines, worked out by hand, and properties of random
  * resizes on the machines of machines.txt.
  *
  * usage: resize_test [SEED [ASKS-PER-MACHINE]]
@@ -37,53 +37,54 @@ struct test {
 	const char *name, *machine;
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
-	unsigned mems_count; /* 0: no change */
+	unsigned mems_count; /* 0: the size does not change */
 	const char *want_cpus,
-		*want_mems; /* the expected sets; or want_cpus is '!' and the expected error */
+		*want_mems; /* the expected sets, or in want_cpus '!' and the expected error */
 	enum plan_refusal code; /* code of the expected error */
 	enum placement_word placement;
-	bool by_kind; /* MEMS_COUNT counts nodes of KIND */
+	bool by_kind; /* if set, want_mems counts nodes of KIND only */
 	enum memory_kind kind;
 };
 
 static const struct test tests[] = {
-	{ "growth within its L3 domain", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0, 0, "0-3",
-	  "0" },
-	{ "growth beyond its L3 domain within its package", small, "0-1", "0-1", "0", "2-15", "0-1",
-	  6, 0, 0, "0-5", "0" },
-	{ "growth stays near when a far L3 domain is free", small, "0-1", "0-1", "0", "3,8-15",
-	  "0-1", 3, 0, 0, "0-1,3", "0" },
-	{ "growth takes near CPUs before compact ones", small, "0-1", "0-1", "0", "3,8-15", "0-1",
+	{ "growth within the container's L3 domain", small, "0-1", "0-1", "0", "2-15", "0-1", 4, 0,
+	  0, "0-3", "0" },
+	{ "growth beyond the container's L3 domain, within its package", small, "0-1", "0-1", "0",
+	  "2-15", "0-1", 6, 0, 0, "0-5", "0" },
+	{ "growth takes a near CPU though a far L3 domain is free", small, "0-1", "0-1", "0",
+	  "3,8-15", "0-1", 3, 0, 0, "0-1,3", "0" },
+	{ "growth takes near CPUs first, then far ones", small, "0-1", "0-1", "0", "3,8-15", "0-1",
 	  4, 0, 0, "0-1,3,8", "0" },
 	{ "shrinking to one L3 domain", small, "2-7", "2-7", "0", "", "", 4, 0, 0, "4-7", "0" },
 	{ "shrinking to one package", small, "6-9,12", "6-9,12", "0-1", "", "", 3, 0, 0, "8-9,12",
 	  "0-1" },
-	{ "shrinking towards the memory", small, "4-11", "4-11", "1", "", "", 4, 0, 0, "8-11",
-	  "1" },
+	{ "shrinking keeps the CPUs near the container's memory", small, "4-11", "4-11", "1", "",
+	  "", 4, 0, 0, "8-11", "1" },
 	{ "the present size", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
 	{ "more than the machine has", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
 	  "!container a has 2 threads and can have 4 at most here (5 requested)", NULL,
 	  PLAN_NO_CPUS },
 	{ "growth by whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3",
 	  "0" },
-	{ "an odd number that whole cores already give", "core:4 pu:2", "0-3", "0-3", "0", "", "",
-	  3, 0, 0, "0-3", "0" },
-	{ "growth of one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 3, 1, 0,
-	  "0,2,4", "0" },
-	{ "shrinking of one thread of each core", "core:4 pu:2", "0,2", "0-3", "0", "4-7", "", 1, 1,
-	  0, "0", "0" },
-	{ "a second memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
+	{ "an odd number of threads that the container's whole cores already give", "core:4 pu:2",
+	  "0-3", "0-3", "0", "", "", 3, 0, 0, "0-3", "0" },
+	{ "growth of a container that uses one thread of each core", "core:4 pu:2", "0,2", "0-3",
+	  "0", "4-7", "", 3, 1, 0, "0,2,4", "0" },
+	{ "shrinking of a container that uses one thread of each core", "core:4 pu:2", "0,2", "0-3",
+	  "0", "4-7", "", 1, 1, 0, "0", "0" },
+	{ "growth by a second memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3",
+	  "0-1" },
 	{ "shrinking keeps the near memory node", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1,
 	  "8-11", "1" },
 	{ "an expander of the whole machine is not added", "cxlroot.xml", "0-3", "0-3", "0", "",
 	  "2", 0, 0, 2, "!container a has 1 memory nodes and can have 1 at most here (2 requested)",
 	  NULL, PLAN_NO_MEMS },
-	{ "DRAM of the other package before special memory", "cxlroot.xml", "0-3", "0-3", "0", "",
-	  "1-2", 0, 0, 2, "0-3", "0-1" },
+	{ "growth takes DRAM of the other package, not special memory", "cxlroot.xml", "0-3", "0-3",
+	  "0", "", "1-2", 0, 0, 2, "0-3", "0-1" },
 	{ "shrinking gives up a special node first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0,
 	  0, 1, "0-3", "0" },
-	{ "fewer CPUs beside a special node that stays", "cxlroot.xml", "0-3", "0-3", "2", "", "",
-	  2, 0, 0, "0-1", "2" },
+	{ "shrinking to fewer CPUs keeps a special memory node", "cxlroot.xml", "0-3", "0-3", "2",
+	  "", "", 2, 0, 0, "0-1", "2" },
 	{ "no special node is added", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
 	  "!container a has 2 memory nodes and can have 2 at most here (3 requested)", NULL,
 	  PLAN_NO_MEMS },
@@ -95,15 +96,16 @@ static const struct test tests[] = {
 	  "0,8", "0-1", PLAN_OK, PLACEMENT_SPREAD },
 	{ "growth of a container spread over caches", small, "0", "0", "0", "1-15", "", 4, 0, 0,
 	  "0,4,8,12", "0", PLAN_OK, PLACEMENT_SPREAD_L3 },
-	{ "memory of a kind that it had not", "gh200.xml", "0-3", "0-3", "0", "", "1", 0, 0, 1,
-	  "0-3", "0-1", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_GPU },
-	{ "more of one kind beside another", "cxlroot.xml", "0-3", "0-3", "0,2", "", "1", 0, 0, 2,
-	  "0-3", "0-2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
-	{ "less of one kind beside another", "cxlroot.xml", "0-3", "0-3", "0-2", "", "", 0, 0, 1,
-	  "0-3", "0,2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
-	{ "more of a kind than the machine has", "cxlroot.xml", "0-3", "0-3", "0,2", "", "1", 0, 0,
-	  2, "!container a has 1 unknown memory nodes and can have 1 at most here (2 requested)",
-	  NULL, PLAN_NO_MEMS, PLACEMENT_UNSET, true, MEMORY_UNKNOWN },
+	{ "growth by a node of a kind that the container does not have yet", "gh200.xml", "0-3",
+	  "0-3", "0", "", "1", 0, 0, 1, "0-3", "0-1", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_GPU },
+	{ "growth by nodes of one kind keeps those of another kind", "cxlroot.xml", "0-3", "0-3",
+	  "0,2", "", "1", 0, 0, 2, "0-3", "0-2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
+	{ "shrinking of one kind of nodes keeps those of another kind", "cxlroot.xml", "0-3", "0-3",
+	  "0-2", "", "", 0, 0, 1, "0-3", "0,2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
+	{ "more nodes of a kind than the machine has", "cxlroot.xml", "0-3", "0-3", "0,2", "", "1",
+	  0, 0, 2,
+	  "!container a has 1 unknown memory nodes and can have 1 at most here (2 requested)", NULL,
+	  PLAN_NO_MEMS, PLACEMENT_UNSET, true, MEMORY_UNKNOWN },
 };
 
 static void run(const struct test *t)
@@ -138,16 +140,16 @@ static void run(const struct test *t)
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {
 		is(rc < 0 ? err.text : "no error", t->want_cpus + 1,
-		   "plan_resize: %s: is refused with the reason", t->name);
-		is_int(err.code, (int)t->code, "plan_resize: %s: sets the code of the refusal",
+		   "plan_resize: %s: the resize is refused with the reason", t->name);
+		is_int(err.code, (int)t->code, "plan_resize: %s: the refusal has the right code",
 		       t->name);
-	} else if (is_int(rc, 0, "plan_resize: %s: succeeds (%s)", t->name, err.text)) {
-		is(idset_brief(buf, &got.cpus), t->want_cpus, "plan_resize: %s: chooses the CPUs",
-		   t->name);
+	} else if (is_int(rc, 0, "plan_resize: %s: the resize succeeds (%s)", t->name, err.text)) {
+		is(idset_brief(buf, &got.cpus), t->want_cpus,
+		   "plan_resize: %s: the container gets the expected CPUs", t->name);
 		is(idset_brief(buf, &got.mems), t->want_mems,
-		   "plan_resize: %s: chooses the memory nodes", t->name);
+		   "plan_resize: %s: the container gets the expected memory nodes", t->name);
 		ok(strncmp(got.why, RESIZED " ", strlen(RESIZED " ")) == 0,
-		   "plan_resize: %s: the explanation begins with its fixed word: %s", t->name,
+		   "plan_resize: %s: the explanation begins with \"resized\": %s", t->name,
 		   got.why);
 		free(got.why);
 	}
@@ -191,7 +193,7 @@ static const char *wrong(const struct machine *m)
 	for (unsigned i = rnd(20); i; i--)
 		idset_del(&opts.cpus, rnd(idset_count(machine_cpus(m))));
 	if (idset_empty(&opts.cpus) || plan_make(&p, m, &opts, &ask, 1, &err) < 0)
-		return NULL; /* the machine has fewer */
+		return NULL; /* the machine has fewer free threads */
 	r.cpus = p->container[0].cpus;
 	r.reserved = p->container[0].reserved;
 	r.mems = p->container[0].mems;
@@ -207,7 +209,8 @@ static const char *wrong(const struct machine *m)
 	all = usable(core, n, &may, r.smt);
 	r.want_cpus = 1 + rnd(all + 2);
 	if (plan_resize(&got, m, &r, &err) < 0) {
-		bad = r.want_cpus <= all ? "refused though there is enough" : NULL;
+		bad = r.want_cpus <= all ? "refused though there are enough CPUs and memory nodes"
+					 : NULL;
 	} else {
 		unsigned given = idset_count(&got.cpus), had = idset_count(&r.cpus);
 
@@ -216,16 +219,17 @@ static const char *wrong(const struct machine *m)
 			bad = "more CPUs than the machine has";
 		else if (!idset_subset(&got.cpus, &got.reserved) ||
 			 !idset_subset(&got.reserved, &may))
-			bad = "outside of the sets that it may have";
+			bad = "the container has a CPU or memory node that it may not have";
 		else if (given < r.want_cpus || given >= r.want_cpus + width)
-			bad = "not the requested number in whole cores";
+			bad = "the container does not have the requested number of threads, "
+			      "rounded up to whole cores";
 		else if (r.want_cpus >= had ? !idset_subset(&r.reserved, &got.reserved)
 					    : !idset_subset(&got.reserved, &r.reserved))
 			bad = "a growing container lost CPUs, or a shrinking one got new CPUs";
 		for (unsigned i = 0; i < n && !bad; i++)
 			if (idset_intersects(&core[i].cpus, &got.reserved) &&
 			    !idset_subset(&core[i].cpus, &got.reserved))
-				bad = "only part of a core";
+				bad = "only part of a core is reserved";
 	}
 	free(core);
 	return bad;

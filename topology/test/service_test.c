@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests of service_choose() and the like. Expected sets are worked out by hand for small machines.
+ * Tests of service_choose() and the other functions of service.h. Expected sets are worked out by
+ * hand on small machines.
  */
 #include <stdlib.h>
 
@@ -12,7 +13,7 @@
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c has threads 2c and 2c + 1 */
 /* core c has threads c and c + 4 */
 #define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)"
-/* each of four L3 caches has two cores and a memory node */
+/* four L3 caches; each has two cores and a memory node */
 #define CACHES "package:2 numa:2 l3:1 core:2 pu:2"
 #define NODE "[numa(memory=1073741824)] "
 
@@ -26,7 +27,8 @@ static const struct {
 	const char *error;
 } tests[] = {
 	{ "none", TWO, SERVICE_NONE, 0, "", NULL, "", "", "", NULL },
-	{ "a core of the node", TWO, SERVICE_PER_NODE, 1, "", NULL, "0-1", "0-1", "0-1", NULL },
+	{ "1/node: a core of the node", TWO, SERVICE_PER_NODE, 1, "", NULL, "0-1", "0-1", "0-1",
+	  NULL },
 	{ "two cores of the node", TWO, SERVICE_PER_NODE, 2, "", NULL, "0-3", "0-1", "0-3", NULL },
 	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1",
 	  "0-1,8-9", NULL },
@@ -73,7 +75,7 @@ static void is_list(const struct idset *got, const char *want, const char *name,
 	char text[IDSET_LIST_MAX];
 
 	idset_format(got, text, sizeof(text));
-	is(text, want, "%s: %s", name, what);
+	is(text, want, "service_choose: %s: %s", name, what);
 }
 
 static void one(size_t i)
@@ -95,20 +97,24 @@ static void one(size_t i)
 	rc = service_choose(&got, m, &ask, &err);
 	if (tests[i].error) {
 		ok(rc == -1, "service_choose: %s: is refused", tests[i].name);
-		is(err.text, tests[i].error, "service_choose: %s: gives the reason of the refusal",
+		is(err.text, tests[i].error, "service_choose: %s: the refusal has the reason",
 		   tests[i].name);
 	} else if (ok(rc == 0, "service_choose: %s: succeeds %s", tests[i].name, err.text)) {
-		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "CPUs");
-		is_list(&got.mems, tests[i].want_mems, tests[i].name, "memory nodes");
+		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "chooses the CPUs");
+		is_list(&got.mems, tests[i].want_mems, tests[i].name, "chooses the memory nodes");
 		ok(got.own_mems == (tests[i].mems != NULL),
-		   "service_choose: %s: own_mems is set for a list only", tests[i].name);
+		   "service_choose: %s: own_mems is set only for a list", tests[i].name);
 		service_slurm_cpus(&slurm, m, &got.cpus, 0, &err);
-		is_list(&slurm, tests[i].want_slurm, tests[i].name, "Slurm's numbers");
+		is_list(&slurm, tests[i].want_slurm, tests[i].name,
+			"service_slurm_cpus() gives Slurm's numbers");
 	}
 	machine_free(m);
 }
 
-/* If CPUs= in slurm.conf is not more than the number of cores, Slurm numbers cores, not threads. */
+/*
+ * Test that Slurm numbers cores, not threads, if CPUs= in slurm.conf is not more than the number of
+ * cores.
+ */
 static void test_slurm_by_core(void)
 {
 	struct idset cpus, out;
@@ -127,7 +133,10 @@ static void test_slurm_by_core(void)
 	machine_free(m);
 }
 
-/* Nodes 2 and 3 are blocks: first both of physical node 1, then one of node 0 and one of node 1. */
+/*
+ * Test homes. Nodes 2 and 3 are blocks: first both of physical node 1, then one of node 0 and one
+ * of node 1.
+ */
 static void test_homes(void)
 {
 	struct service_ask ask = {
@@ -147,17 +156,17 @@ static void test_homes(void)
 	   "service_choose: homes: the message says that no node is divided");
 	m->node[2].home = m->node[3].home = 1;
 	is_int(service_choose(&got, m, &ask, &err), 0,
-	       "service_choose: homes: chosen with one divided node %s", err.text);
+	       "service_choose: homes: succeeds with one divided node %s", err.text);
 	is_list(&got.mems, "1", "homes", "the system gets the node that has blocks");
 	ok(got.own_mems, "service_choose: homes: containers do not get the homes");
 	m->node[2].home = 0;
 	is_int(service_choose(&got, m, &ask, &err), 0,
-	       "service_choose: homes: chosen with two divided nodes %s", err.text);
+	       "service_choose: homes: succeeds with two divided nodes %s", err.text);
 	is_list(&got.mems, "0-1", "homes", "the system gets both nodes that have blocks");
 	machine_free(m);
 }
 
-/* Nodes 0 and 1 are ordinary, 2 and 3 special. This process may not use node 3. */
+/* Nodes 0 and 1 are ordinary, nodes 2 and 3 are special. This process may not use node 3. */
 static void test_special(void)
 {
 	static const struct {
