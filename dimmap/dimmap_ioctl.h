@@ -9,7 +9,10 @@
 #define DIMMAP_NAME_MAX 63
 #define DIMMAP_WHY_MAX 200
 
-/* Adds a file, writable if FD is open for writing and flags allow it; needs CAP_SYS_ADMIN. */
+/*
+ * Adds a file to the mount. It is writable if FD is open for writing and FLAGS allow it. Needs
+ * CAP_SYS_ADMIN.
+ */
 struct dimmap_bind {
 	char name[DIMMAP_NAME_MAX + 1];
 	__s32 fd; /* a block device, or a file of ext4 or XFS */
@@ -21,13 +24,13 @@ struct dimmap_bind {
 
 #define DIMMAP_IOC_BIND _IOWR('d', 0x40, struct dimmap_bind)
 /*
- * Writes all dirty pages. The argument is a limit in milliseconds: ETIMEDOUT when a device finishes
- * no write for that long.
+ * Writes all dirty pages. Fails with ETIMEDOUT if a device finishes no write for as many
+ * milliseconds as the argument says.
  */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /*
- * Makes all later accesses fail; dirty pages are lost. Pages and sources are released as soon as
- * the devices have answered, even while files are open. Needs CAP_SYS_ADMIN.
+ * Makes all later accesses fail, and drops dirty pages. Pages and sources are released as soon as
+ * the devices have answered, even if files are still open. Needs CAP_SYS_ADMIN.
  */
 #define DIMMAP_IOC_SHUTDOWN _IO('d', 0x42)
 

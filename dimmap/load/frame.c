@@ -23,17 +23,17 @@
 static const struct load_option run_options[] = {
 	{ "threads", LOAD_COUNT, AT(threads), "1 to 256", .min = 1, .max = 256 },
 	{ "madvise", LOAD_CHOICE, AT(random),
-	  "random or normal: the expected accesses, for the kernel", .yes = "random",
+	  "advice about accesses that the kernel gets: random or normal", .yes = "random",
 	  .no = "normal" },
-	{ "pin", LOAD_CHOICE, AT(pin), "cores or none: keep each thread on a CPU", .yes = "cores",
-	  .no = "none" },
-	{ "check", LOAD_FLAG, AT(check), .help = "check the result, or all data read" },
+	{ "pin", LOAD_CHOICE, AT(pin), "cores: keep each thread on one CPU; none: do not",
+	  .yes = "cores", .no = "none" },
+	{ "check", LOAD_FLAG, AT(check), .help = "check the result, or all data that are read" },
 	{ "trace", LOAD_TEXT, AT(trace_path),
 	  .help = "write a trace of the touched pages to this file" },
 	{ 0 },
 };
 
-/* Put all options of A into one array. Returns their number. */
+/* Put all options of the action A into one array. Returns their number. */
 static int list_options(const struct load_action *a, const struct load_option **out)
 {
 	int n = 0;

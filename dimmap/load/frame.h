@@ -12,8 +12,9 @@
 #include "dimmap/load/trace.h"
 
 /*
- * Common parts of all loads: tables of options, a page trace, a clock, a file with a header, JSON.
- * A load is a row in the table of load.c: "generate" makes its file, "run" works on it.
+ * What all loads have in common: tables of options, a page trace, a clock, a file with a header,
+ * JSON. A load is a row in the table of load.c. Its action "generate" makes its file, its action
+ * "run" works on the file.
  */
 
 /* Options of every load. The struct of a load's own options begins with this struct. */
@@ -21,7 +22,7 @@ struct load {
 	const char *file, *trace_path;
 	uint64_t threads, seed;
 	bool random, pin, check;
-	struct trace *trace; /* opened by load_open_trace() from trace_path; NULL: none */
+	struct trace *trace; /* load_open_trace() opens it from trace_path; NULL: no trace */
 };
 
 /* An option and the kind of its value. */
@@ -51,14 +52,14 @@ struct load_option {
 
 struct load_action {
 	const char *load, *name, *does;
-	bool runs; /* this action also takes the options of a run */
+	bool runs; /* the action also takes the options that all runs have */
 	/* options of the action itself, up to an option without a name */
 	const struct load_option *options;
-	const void *defaults; /* SIZE bytes, which begin with a struct load */
+	const void *defaults; /* the action's options: SIZE bytes, which begin with a struct load */
 	size_t size;
 	/*
-	 * Perform the action and write members of the result to J. Returns 0, 1 when a check found
-	 * an error (ERR may describe it), or -1 with ERR when the action failed.
+	 * Perform the action, and write members of the result to J. Returns 0; 1 if a check has
+	 * found an error, which ERR may describe; or -1 with ERR if the action has failed.
 	 */
 	int (*act)(void *options, struct json_out *j, struct errbuf *err);
 };
@@ -69,7 +70,10 @@ struct load_action {
  */
 int load_main(const struct load_action *const *actions, int argc, char **argv);
 
-/* Open L's trace, if its option is given, for a file of BYTES. MERGE is as for trace_create(). */
+/*
+ * Open L's trace for a file of BYTES, if the option of the trace is given. MERGE is that of
+ * trace_create().
+ */
 int load_open_trace(struct load *l, uint64_t bytes, bool merge, struct errbuf *err);
 
 struct load_time {
@@ -80,7 +84,10 @@ struct load_time {
 /* Call WORK in L's threads, put the time and counts into OUT, and close L's trace. */
 int load_run(struct load *l, team_work *work, void *arg, struct load_time *out, struct errbuf *err);
 
-/* Write members: the time, N per second under the name WHAT, page faults and context switches. */
+/*
+ * Write members of the result: the time, N per second under the name WHAT, page faults and context
+ * switches.
+ */
 void load_put_time(struct json_out *j, const struct load_time *t, const char *what, uint64_t n);
 void load_put_checksum(struct json_out *j, uint64_t sum);
 
@@ -95,7 +102,10 @@ struct load_head {
 
 void load_fill_head(struct load_head *h, const char magic[8]);
 
-/* Returns -1 with ERR if PATH cannot be read or is not of the kind WHAT, such as "graph". */
+/*
+ * Read and check the header of PATH. Returns -1 with ERR if PATH cannot be read or is not of the
+ * kind WHAT, such as "graph".
+ */
 int load_read_head(struct load_head *h, const char *path, const char magic[8], const char *what,
 		   struct errbuf *err);
 

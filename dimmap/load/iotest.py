@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Helpers of load_test.py: TAP, runs of dimmap-load, page traces, the page cache, and the random
-numbers of dimmap/load/random.h, written from the description in that file."""
+numbers of dimmap/load/random.h. The random numbers follow the description in that file, not its
+code."""
 
 import ctypes
 import json
@@ -49,14 +50,14 @@ if not os.access(PROGRAM, os.X_OK):
 
 
 def load(words, *more):
-    """Run dimmap-load with the arguments in WORDS, split at blanks, and MORE."""
+    """Run dimmap-load with the arguments in WORDS, which is split at blanks, and MORE."""
     return subprocess.run(
         [PROGRAM, *words.split(), *map(str, more)], capture_output=True, text=True, timeout=300
     )
 
 
 def result(words, *more):
-    """Run dimmap-load, which must succeed, and return its JSON."""
+    """Run dimmap-load, which must succeed. Return its JSON."""
     r = load(words, *more)
     assert (r.returncode, r.stderr) == (0, ""), r
     return json.loads(r.stdout)
@@ -81,7 +82,7 @@ def workdir():
 
 
 def read_trace(path):
-    """head, [(page, thread, write)]"""
+    """Return the header of a trace, and its records as [(page, thread, write)]."""
     data = open(path, "rb").read()
     magic, version, page, pages, threads, merged = struct.unpack_from("<8sIIQII", data)
     records = struct.unpack(f"<{(len(data) - 32) // 8}Q", data[32:])
@@ -134,8 +135,8 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """Drop the file from memory and call RUN, a program with MADV_RANDOM. Check that then exactly
-    the pages in TRACE and MORE are in memory."""
+    """Drop the file from memory, and call RUN, which runs a program with MADV_RANDOM. Check that
+    exactly the pages in TRACE and MORE are then in memory."""
     for _ in range(3):
         if not drop(path):
             skip(what, "the file system keeps its files in memory")
@@ -144,7 +145,7 @@ def touches(path, trace, run, what, more=()):
         pages = {page for page, _, _ in read_trace(trace)[1]}
         there = resident(path) - set(more)
         if not there < pages - set(more):
-            break  # otherwise a busy machine may have reclaimed a page: try again
+            break  # try again: a busy machine may have reclaimed a page
     ok(
         there == pages - set(more),
         what,
@@ -175,7 +176,7 @@ class Split:
 
 
 class Random:
-    """xoshiro256** of one thread"""
+    """The generator xoshiro256** of one thread."""
 
     def __init__(self, seed, thread):
         split = Split(seed + (thread << 32))

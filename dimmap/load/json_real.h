@@ -7,8 +7,8 @@
 #include "base/json_out.h"
 
 /*
- * Write a real number with DIGITS significant digits, null when it is not finite. json_out has
- * whole numbers only.
+ * Write a real number with DIGITS significant digits, or null if it is not finite. json_out writes
+ * only whole numbers.
  */
 static inline void jout_real(struct json_out *j, const char *key, double value, int digits)
 {

@@ -9,7 +9,7 @@ static unsigned bucket_of(uint64_t ns)
 
 	if (ns < LATENCY_PER_OCTAVE)
 		return (unsigned)ns;
-	/* shift that leaves a number from 64 to 127 */
+	/* shift by which NS becomes a number from 64 to 127 */
 	octave = 63 - (unsigned)__builtin_clzll(ns) - 6;
 	bucket = octave * LATENCY_PER_OCTAVE + (unsigned)(ns >> octave);
 	return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * A histogram of times in ns, in buckets that are 1/64 of their start wide, so that a percentile is
- * at most 1.6 % too large; below 64 ns it is exact. All zero is an empty histogram. It has no
+ * A histogram of times in ns. The width of a bucket is 1/64 of its start, so a percentile is at
+ * most 1.6 % too large; below 64 ns it is exact. A histogram with all zeros is empty. It has no
  * pointers, so processes may share it.
  */
 #define LATENCY_PER_OCTAVE 64
@@ -22,8 +22,8 @@ void latency_note(struct latency *l, uint64_t ns);
 void latency_add(struct latency *to, const struct latency *from);
 
 /*
- * Return the least time that SHARE (0 to 1) of all noted times do not exceed, as the upper end of
- * its bucket; 0 if no time is noted.
+ * Return the smallest time that SHARE (0 to 1) of all noted times do not exceed. It is the upper
+ * end of a bucket. Returns 0 if no time is noted.
  */
 uint64_t latency_percentile(const struct latency *l, double share);
 

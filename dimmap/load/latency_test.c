@@ -17,7 +17,7 @@ static void test_latency_exact(void)
 	is_int((long long)latency_percentile(&l, 0.5), 25,
 	       "latency_percentile: small times are exact: 0.5 of 1 to 50 is 25");
 	is_int((long long)latency_percentile(&l, 0.99), 50,
-	       "latency_percentile: 0.99 of 1 to 50 is 50, as 49.5 is rounded up");
+	       "latency_percentile: 0.99 of 1 to 50 is 50, since 49.5 is rounded up");
 	is_int((long long)latency_percentile(&l, 0.98), 49,
 	       "latency_percentile: 0.98 of 1 to 50 is 49");
 	is_int((long long)latency_percentile(&l, 1), 50, "latency_percentile: 1 of 1 to 50 is 50");
@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Compare percentiles of times of all magnitudes with the sorted list. */
+/* Compare the percentiles of times of all magnitudes with those of the sorted list. */
 static void test_against_sorting(void)
 {
 	enum { N = 100001 };
@@ -48,7 +48,7 @@ static void test_against_sorting(void)
 	qsort(all, N, sizeof(*all), compare);
 	latency_add(&a, &b);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		/* the place in the sorted list, from 1 on, rounded up */
+		/* the place in the sorted list, counted from 1 and rounded up */
 		double place = shares[i] * N;
 		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1],
 			 got = latency_percentile(&a, shares[i]);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test the program dimmap-load: compare each load's result and page trace with a second
-calculation and with the kernel's page cache; test damaged files, JSON and wrong arguments. TAP."""
+"""Test the program dimmap-load: compare each load's result and page trace with a second calculation
+and with the kernel's page cache. Test damaged files, JSON and wrong arguments. TAP."""
 
 import json
 import math
@@ -52,7 +52,7 @@ def stamp(data, offset):
 
 
 def epochs(path):
-    """Return the epoch in the first word of each page; None for a word that is no stamp."""
+    """Return the epoch in the first word of each page, or None for a word that is not a stamp."""
     data = read(path)
     found = [stamp(data, at) for at in range(0, len(data), PAGE)]
     return [epoch if always == 0xD1AA else None for epoch, _, always in found]
@@ -70,7 +70,7 @@ def lriot_contents(f):
 
 
 def lriot_damages(f):
-    """Damage a page in each way in which writes may be lost."""
+    """Test the check: damage a page in each way in which writes may be lost."""
     at = 17 * PAGE
     for name, offset, new in (
         ("a bit", 2040, lambda old: bytes([old[at + 2040] ^ 1])),
@@ -79,7 +79,7 @@ def lriot_damages(f):
         ("another page", 0, lambda old: old[5 * PAGE : 6 * PAGE]),
     ):
         result("lriot generate --size=256K", f)
-        # two threads write first, so that a page of epoch 0 counts as old
+        # two threads write first, so that epoch 0 is too old for a page
         r = result("lriot run --check --ops=300 --threads=2 --read-percent=0", f)
         same(
             (r["writes"], r["check"]["wrong"]),
@@ -103,8 +103,8 @@ def lriot_damages(f):
 
 
 def lriot_old_page(f):
-    """Restore 512 old bytes of a page: no word is wrong by itself, but their epoch is below that of
-    the rest."""
+    """Test the check: restore 512 old bytes of a page. Each word is a valid stamp, but the epoch of
+    these is below that of the others."""
     result("lriot generate --size=64K", f)
     before = read(f)
     result("lriot run --check --pattern=seq --ops=16 --read-percent=0", f)
@@ -154,7 +154,8 @@ def lriot_traces(f, t):
             same(
                 records,
                 expected_trace(1024, 3000, 5, 0, 1, pattern, share),
-                f"lriot: {pattern}, {share} % reads: the seed determines the accesses",
+                f"lriot: {pattern}, {share} % reads: the trace has the accesses that the seed"
+                " determines",
             )
     result("lriot run --ops=3000 --seed=6 --threads=3", "--trace", t, f)
     records = read_trace(t)[1]
@@ -175,9 +176,9 @@ def lriot_traces(f, t):
 
 
 def lriot_zipf(f, t):
-    """Compare the counts of the most frequent pages with Zipf's law: each is within five standard
-    deviations of its rank's expected count. Close ranks may be exchanged, which only brings
-    a count nearer to its rank's share."""
+    """Compare the counts of the most frequent pages with Zipf's law. Each must be within five
+    standard deviations of the expected count of its rank. Pages of neighbouring ranks may change
+    places, which only makes the differences smaller."""
     n = 100000
     result("lriot run --pattern=zipf:0.99", f"--ops={n}", "--trace", t, f)
     counts = sorted(Counter(page for page, _, _ in read_trace(t)[1]).values(), reverse=True)
@@ -187,7 +188,8 @@ def lriot_zipf(f, t):
         bound = 5 * math.sqrt(n * share * (1 - share))
         ok(
             abs(counts[rank - 1] - n * share) <= bound,
-            f"lriot: zipf:0.99: rank {rank} came {counts[rank - 1]} times, {n * share:.0f} within"
+            f"lriot: zipf:0.99: rank {rank} is drawn {counts[rank - 1]} times, expected"
+            f" {n * share:.0f} within"
             f" {bound:.0f} expected",
         )
 
@@ -225,9 +227,9 @@ def lriot_output(work):
     same(
         list(r),
         [*members.split(), "accesses_per_second", *TIME, "latency_ns", "check"],
-        "lriot: JSON has exactly the documented members",
+        "lriot: the JSON has exactly the documented members",
     )
-    same(r["file"], f, "lriot: JSON quotes a file name with quotes and a tab")
+    same(r["file"], f, "lriot: the JSON quotes a file name with quotes and a tab")
     same(r["reads"] + r["writes"], 4000, "lriot: four threads make 1000 accesses each")
     same(r["check"]["reads"], r["reads"], "lriot: each read is checked")
     same(r["latency_ns"]["samples"], 500, "lriot: every eighth access is timed")
@@ -247,7 +249,7 @@ def lriot_output(work):
 
 
 class Graph:
-    """A reader of the graph file, written from graph.h."""
+    """A reader of the graph file that follows graph.h, not the program's code."""
 
     def __init__(self, path):
         data = read(path)
@@ -260,7 +262,7 @@ class Graph:
         self.size = len(data)
 
     def search(self, root):
-        """Return the levels and the touched pages."""
+        """Return the levels of all vertices and the pages that the search touches."""
         level, now, pages = {root: 0}, [root], []
 
         def touch(at, size):
@@ -301,7 +303,7 @@ def bfs_file(f):
     arcs = Counter((v, w) for v in range(g.n) for w in g.target[g.first[v] : g.first[v + 1]])
     ok(
         all(n == arcs[w, v] for (v, w), n in arcs.items()) and all(v != w for v, w in arcs),
-        "bfs: each arc has its reverse, and none joins a vertex to itself",
+        "bfs: each arc has its reverse arc, and no arc joins a vertex to itself",
     )
     first = read(f)
     result("bfs generate --scale=12 --edge-factor=8 --seed=4", f)
@@ -325,7 +327,7 @@ def bfs_results(f, g, t):
             "check_passed": True,
         }
         for threads in (1, 4):
-            name = f"bfs: from {root} with {threads} threads"
+            name = f"bfs: search from {root} with {threads} threads"
             r = result(f"bfs run --root={root} --threads={threads} --check", "--trace", t, f)
             same({k: r[k] for k in want}, want, name)
             head, records = read_trace(t)
@@ -350,7 +352,8 @@ def bfs_results(f, g, t):
 
 
 def bfs_check(f, g):
-    """Redirect all arcs that lead to a certain vertex of level 1 with a single arc to the root."""
+    """Test the check: choose a vertex whose only arc leads to the root, and redirect all arcs to
+    this vertex to the root."""
     root = result("bfs run", f)["root"]
     lonely = next(
         v for v in range(g.n) if g.first[v + 1] - g.first[v] == 1 and g.target[g.first[v]] == root
@@ -363,7 +366,7 @@ def bfs_check(f, g):
         r.returncode == 1
         and f"vertex {lonely}: level -1 was found, 1 is right" in r.stderr
         and json.loads(r.stdout)["check_passed"] is False,
-        "bfs: --check finds a vertex to which the file has lost all arcs",
+        "bfs: --check finds a vertex to which no arc of the file leads any more",
         r.stdout,
         r.stderr,
     )
@@ -379,7 +382,7 @@ def bfs_kernel(f, t):
     g = Graph(f)
     alone = next(v for v in range(g.n) if g.first[v + 1] == g.first[v])
     for more, what in (
-        ([f"--root={alone}"], "bfs: the search from a vertex without arcs touches one page"),
+        ([f"--root={alone}"], "bfs: a search from a vertex without arcs touches one page"),
         ([], "bfs: the trace has exactly the pages that the kernel has read"),
     ):
         touches(
@@ -394,7 +397,7 @@ def bfs_kernel(f, t):
         list(result("bfs run", f)),
         [*members.split(), "depth", "arcs_followed", "seconds", "arcs_per_second", *TIME]
         + ["checksum"],
-        "bfs: JSON has exactly the documented members",
+        "bfs: the JSON has exactly the documented members",
     )
 
 
@@ -435,14 +438,14 @@ def streamline_check(f):
     same(
         list(r),
         [*members.split(), *TIME, "checksum", "check"],
-        "streamline: JSON has exactly the documented members",
+        "streamline: the JSON has exactly the documented members",
     )
     ok(
         abs(r["steps_per_second"] * r["seconds"] - 10000) < 0.01,
         "streamline: the rate is the number of steps divided by the time",
     )
     got = r["check"]
-    # the bound that flow.h and field.h describe
+    # calculate the bound that flow.h and field.h describe
     a, b, c, n = math.sqrt(3), math.sqrt(2), 1, 64
     speed = math.sqrt((a + c) ** 2 + (b + a) ** 2 + (c + b) ** 2)
     e = speed * ((2 * math.pi / n) ** 2 / 8 + 2**-24)
@@ -453,7 +456,7 @@ def streamline_check(f):
     ok(got["passed"] and 0 < got["furthest"] <= got["allowed"], "streamline: --check passes", got)
     ok(
         abs(got["allowed"] - bound) < 1e-8 and bound <= math.pi / n < after,
-        "streamline: the reported bound is the theoretical one, and below half a cell",
+        "streamline: the reported bound equals the theoretical bound, and is below half a cell",
         got,
         bound,
         after,
@@ -470,7 +473,7 @@ def streamline_check(f):
 
 
 class Field:
-    """The place of each point in the file, without its data."""
+    """The pages of a field file: where each point is, without its data."""
 
     def __init__(self, n, brick):
         self.n, self.brick = n, brick or n
@@ -525,7 +528,7 @@ def streamline_traces(found, t):
     h = 2 * 2 * math.pi / 64 / math.sqrt((a + c) ** 2 + (b + a) ** 2 + (c + b) ** 2)
     for layout, brick in (("row", 0), ("brick:4", 4), ("brick:16", 16)):
         for threads in (1, 2):
-            name = f"streamline: {layout}: {threads} threads"
+            name = f"streamline: layout {layout}, {threads} threads"
             words = f"streamline run --seeds=6 --steps=25 --step=2 --seed=3 --threads={threads}"
             result(words, "--trace", t, found[layout])
             head, records = read_trace(t)

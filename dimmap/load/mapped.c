@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * Use lseek() for block devices, of which stat() reports no size, and only for them: lseek() also
- * returns a size for directories.
+ * Use lseek() for block devices, since stat() reports no size for them, and only for block devices,
+ * since lseek() also returns a size for directories.
  */
 static int64_t mapped_file_size(int fd)
 {
@@ -56,12 +56,10 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 	if (!watched || at < (const char *)watched->data ||
 	    at >= (const char *)watched->data + watched->size) {
 		signal(sig, SIG_DFL);
-		return; /* the fault repeats at once, with the default action */
+		/* after the return the fault repeats, and the default action ends the program */
+		return;
 	}
-	/*
-	 * the fault is in the program's own read or write, not inside printf, so printf is safe
-	 * here
-	 */
+	/* the program's own read or write has faulted, not printf, so printf is safe here */
 	len = snprintf(line, sizeof(line),
 		       "%.400s: byte %td could not be read or written (SIGBUS)\n", watched->path,
 		       at - (const char *)watched->data);
@@ -115,8 +113,8 @@ int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how,
 }
 
 /*
- * Allocate the file's blocks now, so that a full disk is an error here and no SIGBUS later. Returns
- * 0 or an errno.
+ * Allocate the file's blocks, so that a full disk is an error here, not a SIGBUS later. Returns 0
+ * or an errno.
  */
 static int mapped_make_room(int fd, uint64_t size)
 {

@@ -58,14 +58,13 @@ static void test_making(void)
 	ok(mapped_open(&m, path, 4097, 0, &err) < 0,
 	   "mapped_create: the shortened file has no bytes after its new end");
 	ok(mapped_create(&m, path, UINT64_C(1) << 62, &err) < 0 && strstr(err.text, path),
-	   "mapped_create: refuses a size that the disk has no room for: %s", err.text);
+	   "mapped_create: refuses a size for which the disk has no room: %s", err.text);
 	ok(mapped_create(&m, "/", 4096, &err) < 0 && strstr(err.text, "Is a directory"),
 	   "mapped_create: refuses a directory: %s", err.text);
 }
 
 /*
- * Returns the standard error of a child whose mapped page is truncated away; its exit status goes
- * to CODE.
+ * Return the standard error of a child whose mapped page is truncated. CODE gets its exit status.
  */
 static const char *said(int *code)
 {
@@ -121,7 +120,7 @@ static void test_teams(void)
 
 	is_int(team_run(4, work, memory, true, &sum, &err), 0, "team_run: four threads run");
 	is_int(worked, 15, "team_run: each thread works once");
-	/* fresh memory: one fault for each page, fewer where the kernel uses large pages */
+	/* new memory: a fault for each page, or fewer if the kernel uses large pages */
 	ok(sum.minflt >= 1 && sum.minflt <= 1000 && sum.majflt == 0,
 	   "team_run: the threads' page faults are counted: %ld", sum.minflt);
 	free(memory);

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Reproducible random numbers: xoshiro256** (Blackman and Vigna: Scrambled linear pseudorandom
- * number generators, ACM TOMS 47, 2021), started from splitmix64 (Steele, Lea, Flood: Fast
- * splittable pseudorandom number generators, OOPSLA 2014).
+ * Reproducible random numbers by xoshiro256** (Blackman and Vigna: Scrambled linear pseudorandom
+ * number generators, ACM TOMS 47, 2021). Its first state comes from splitmix64 (Steele, Lea, Flood:
+ * Fast splittable pseudorandom number generators, OOPSLA 2014).
  */
 struct random {
 	uint64_t s[4];
@@ -21,15 +21,15 @@ static inline uint64_t random_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Return the next number of splitmix64 and advance SEED. */
+/* Return the next number of splitmix64, and advance SEED. */
 static inline uint64_t random_split(uint64_t *seed)
 {
 	return random_mix(*seed += 0x9e3779b97f4a7c15u);
 }
 
 /*
- * Start the generator of thread THREAD with four numbers of splitmix64 from SEED + 2^32 THREAD. As
- * the increment of splitmix64 is odd, the numbers of two threads lie 2^32 or more steps apart.
+ * Start the generator of thread THREAD with four numbers of splitmix64 from SEED + 2^32 THREAD.
+ * Since the increment of splitmix64 is odd, the states of two threads are 2^32 or more steps apart.
  */
 static inline void random_start(struct random *r, uint64_t seed, unsigned thread)
 {
@@ -52,8 +52,8 @@ static inline uint64_t random_next(struct random *r)
 }
 
 /*
- * Return a number below N (not 0), each equally likely: draw as many high bits as N - 1 has until
- * they are below N.
+ * Return a number below N, which is not 0. All numbers are equally likely: as many high bits as N -
+ * 1 has are drawn until they are below N.
  */
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
@@ -66,7 +66,7 @@ static inline uint64_t random_below(struct random *r, uint64_t n)
 	return x;
 }
 
-/* Return a number from 0 to below 1, of the upper 53 of random BITS. */
+/* Return a number from 0 to below 1, made of the upper 53 of the random BITS. */
 static inline double random_unit(uint64_t bits)
 {
 	return (double)(bits >> 11) * 0x1p-53;

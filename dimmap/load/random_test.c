@@ -33,9 +33,9 @@ static void test_known_numbers(void)
 }
 
 /*
- * Pearson's chi squared over cells; cells with an expected count below 5 are joined into one. Its
- * mean is the number of cells minus 1, its variance twice that; BOUND is five standard deviations
- * above the mean.
+ * Return Pearson's chi squared over cells. Cells with an expected count below 5 are joined into
+ * one. The mean of chi squared is the number of cells minus 1; its variance is twice its mean.
+ * BOUND is set to five standard deviations above the mean.
  */
 static double chi_squared(const uint64_t *count, const double *share, unsigned cells, double draws,
 			  double *bound)
@@ -104,11 +104,12 @@ static void test_threads_differ(void)
 		if (x != random_next(&c))
 			same = 1000000;
 	}
-	is_int(same, 0, "random: each thread has different numbers, the same in each run");
+	is_int(same, 0,
+	       "random: each thread has numbers of its own, which are the same in each run");
 }
 
 /*
- * Draw with exponent A and compare with the shares for exponent THEORY, which are calculated from
+ * Draw with exponent A, and compare with the shares for exponent THEORY. These are calculated from
  * the sum of all terms.
  */
 static double zipf_against(double a, double theory, unsigned n, double *bound)
@@ -132,8 +133,8 @@ static double zipf_against(double a, double theory, unsigned n, double *bound)
 	}
 	sum = count[n] ? INFINITY : chi_squared(count, share, n, DRAWS, bound);
 	/*
-	 * the sum over all ranks would hide an error in one of the first ranks, whose shares are
-	 * large
+	 * the first ranks have large shares: a sum over all ranks would hide an error in one of
+	 * them
 	 */
 	for (unsigned i = 0; i < 10 && i < n; i++)
 		if (fabs((double)count[i] - DRAWS * share[i]) >
@@ -157,14 +158,14 @@ static void test_zipf_control(void)
 	double bound, sum = zipf_against(0.99, 0.97, 1000, &bound);
 
 	ok(sum > bound,
-	   "zipf: the check refuses the shares of exponent 0.97: chi squared %.1f, above "
+	   "zipf: the test finds wrong shares, those of exponent 0.97: chi squared %.1f, above "
 	   "%.1f",
 	   sum, bound);
 }
 
 /*
- * Draw from n = 2^40 ranks with a = 1. The sum of 1/k over all ranks is computed as
- * ln n + 0.5772...: for this n, that is more precise than the test needs.
+ * Draw from n = 2^40 ranks with a = 1. The sum of 1/k over all ranks is computed as ln n +
+ * 0.5772..., which for this n is more precise than the test needs.
  */
 static void test_zipf_large(void)
 {
@@ -217,15 +218,15 @@ static void test_permutations(void)
 			other += x != scatter(&t, i);
 		}
 		ok(!bad && (n < 64 || (moved > n / 2 && other > n / 2)),
-		   "scatter: permutes %u numbers: %u moved, %u elsewhere with another key", n,
-		   moved, other);
+		   "scatter: permutes %u numbers: %u change places, and %u differ with another key",
+		   n, moved, other);
 		free(seen);
 	}
 }
 
 /*
- * The 64 hottest of 65536 blocks lie in 4096 groups of 16. Distributed at random, about 0.5 pairs
- * share a group; 8 is far beyond chance.
+ * Test that hot blocks are scattered. 65536 blocks are 4096 groups of 16. If the 64 hottest blocks
+ * are distributed at random, about 0.5 pairs share a group; 8 pairs are far beyond chance.
  */
 static void test_hot_ones_apart(void)
 {
@@ -236,7 +237,7 @@ static void test_hot_ones_apart(void)
 	scatter_start(&s, 65536, 11);
 	for (unsigned i = 0; i < 64; i++)
 		shared += seen[scatter(&s, i) / 16]++ > 0;
-	ok(shared < 8, "scatter: hot blocks are not neighbours: %u share a group", shared);
+	ok(shared < 8, "scatter: hot blocks are not neighbours: %u pairs share a group", shared);
 }
 
 int main(void)

@@ -19,8 +19,8 @@ uint64_t scatter(const struct scatter *s, uint64_t x)
 	do
 		for (unsigned i = 0; i < 4; i++) {
 			/*
-			 * add a constant and multiply by an odd constant, modulo 2^bits: both steps
-			 * are invertible, like the shift
+			 * add a constant, multiply by an odd constant, and shift, modulo 2^bits:
+			 * all steps are invertible
 			 */
 			x = ((x + s->key[i % 2]) * 0x9e3779b97f4a7c15u) & s->mask;
 			x ^= x >> s->shift;

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /*
- * A permutation of the numbers below N, a different one for each KEY, without a table: invertible
- * steps mix as many bits as N - 1 has, repeated until the result is below N.
+ * A permutation of the numbers below N, different for each KEY, without a table: invertible steps
+ * mix as many bits as N - 1 has, and are repeated until the result is below N.
  */
 struct scatter {
 	uint64_t n, mask, key[2];

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* AWAY: a thread could not be started, and the others end without work */
+/* the gate before the work; AWAY: a thread could not be started, so the others end without work */
 enum gate { SHUT, OPEN, AWAY };
 
 struct member {
@@ -75,7 +75,7 @@ static void move_gate(struct team *t, enum gate gate)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Pin THREAD to the TURNth of the CPUs that the process may use, modulo their number. */
+/* Bind THREAD to CPU number TURN of the CPUs that the process may use, modulo their number. */
 static int pin_to(pthread_t thread, unsigned turn)
 {
 	cpu_set_t all, one;
@@ -92,7 +92,7 @@ static int pin_to(pthread_t thread, unsigned turn)
 	return -1;
 }
 
-/* Start all members of T; on failure ERR has the reason. */
+/* Start all members of T. If this fails, ERR has the reason. */
 static int team_start(struct team *t, unsigned threads, bool pin, struct errbuf *err)
 {
 	for (; t->n < threads; t->n++) {

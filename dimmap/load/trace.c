@@ -16,7 +16,7 @@
 struct turn {
 	uint64_t record[RECORDS];
 	size_t n;
-	uint64_t last; /* the last page, plus 1 */
+	uint64_t last; /* the page that the thread touched last, plus 1 */
 };
 
 struct trace {
@@ -31,7 +31,7 @@ struct trace {
 static void write_turn(struct trace *t, struct turn *turn)
 {
 	pthread_mutex_lock(&t->lock);
-	/* after a failed write nothing more is written, so that the trace has no hole */
+	/* write nothing after a failed write, so that the trace has no hole */
 	if (!t->error && write_all(t->fd, turn->record, turn->n * sizeof(turn->record[0])) < 0)
 		t->error = errno;
 	pthread_mutex_unlock(&t->lock);

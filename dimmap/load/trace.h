@@ -36,20 +36,20 @@
 struct trace;
 
 /*
- * Create the trace PATH for a file of PAGES pages. Returns NULL with ERR when it cannot be written.
- * With MERGE, repeats are left out, as above.
+ * Create the trace PATH for a file of PAGES pages. Returns NULL with ERR if the trace cannot be
+ * written. With MERGE, an access to the page that the thread touched just before is left out.
  */
 struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge,
 			   struct errbuf *err);
 
 /*
- * Note the pages of LEN bytes from OFFSET on, in this order. Threads may call it at once, each with
- * a THREAD of its own.
+ * Note the pages of LEN bytes from OFFSET on, in ascending order. Threads may call this at the same
+ * time, each with a THREAD of its own.
  */
 void trace_touch(struct trace *t, unsigned thread, uint64_t offset, size_t len, bool write);
 
 /*
- * Write the remaining records and free T, which may be NULL. Returns -1 with ERR when any write
+ * Write the remaining records, and free T, which may be NULL. Returns -1 with ERR if any write has
  * failed.
  */
 int trace_close(struct trace *t, struct errbuf *err);

@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* Read a little-endian number of BYTES bytes, as trace.h describes the file. */
+/* Read a little-endian number of BYTES bytes, as in the file that trace.h describes. */
 static uint64_t number(const unsigned char *at, unsigned bytes)
 {
 	uint64_t n = 0;
@@ -44,8 +44,8 @@ static void test_format(void)
 		{ 0, 4096, 8192, false }, { 0, 12287, 1, false }, { 2, UINT64_C(1) << 51, 8, true },
 	};
 	/*
-	 * written by hand: page, thread, write; one thread after the other, as each has fewer
-	 * records than a group
+	 * expected records: page, thread, write. The records of each thread are together, since
+	 * they are fewer than a group
 	 */
 	static const uint64_t all[][3] = { { 0, 0, 0 }, { 1, 0, 0 },
 					   { 2, 0, 0 }, { 2, 0, 0 },
@@ -126,7 +126,7 @@ static void test_trace_threads(void)
 	is_int(trace_close(t, NULL), 0, "trace_close: writes a trace of several threads");
 	data = slurp(&size);
 	is_int((long long)size, 32 + 8 * THREADS * EACH,
-	       "trace: several threads: the file has all records of each");
+	       "trace: several threads: the file has all records of each thread");
 	for (size_t at = 32; at < size; at += 8) {
 		uint64_t r = number(data + at, 8), thread = r >> 40 & 0xffff, i;
 

@@ -24,11 +24,11 @@ static void test_counts(void)
 					   "18446744073709551616",
 					   "99999999999999999999999" };
 
-	ok(value_count("5", 5, 10, &n) == 0 && n == 5, "value_count: takes the minimum");
-	ok(value_count("10", 5, 10, &n) == 0 && n == 10, "value_count: takes the maximum");
-	ok(value_count("007", 5, 10, &n) == 0 && n == 7, "value_count: takes leading zeros");
+	ok(value_count("5", 5, 10, &n) == 0 && n == 5, "value_count: accepts the minimum");
+	ok(value_count("10", 5, 10, &n) == 0 && n == 10, "value_count: accepts the maximum");
+	ok(value_count("007", 5, 10, &n) == 0 && n == 7, "value_count: accepts leading zeros");
 	ok(value_count("18446744073709551615", 0, UINT64_MAX, &n) == 0 && n == UINT64_MAX,
-	   "value_count: takes 2^64 - 1");
+	   "value_count: accepts 2^64 - 1");
 	n = 3;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(value_count(bad[i], 5, 10, &n) < 0 && n == 3,
@@ -45,7 +45,7 @@ static void test_sizes(void)
 	};
 
 	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096,
-	   "value_size: takes a number of bytes without a unit");
+	   "value_size: accepts a number of bytes without a unit");
 	ok(value_size("3k", 0, UINT64_MAX, &n) == 0 && n == 3072, "value_size: 3k is 3072");
 	ok(value_size("2M", 0, UINT64_MAX, &n) == 0 && n == 2097152, "value_size: 2M is 2^21");
 	ok(value_size("1G", 0, UINT64_MAX, &n) == 0 && n == 1073741824, "value_size: 1G is 2^30");

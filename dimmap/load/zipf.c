@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Return the integral of x^-a from 1 to x. Near a = 1 the plain quotient loses its digits by
- * cancellation; expm1() keeps them.
+ * Return the integral of x^-a from 1 to x. Near a = 1, the plain formula loses digits by
+ * cancellation; expm1() does not.
  */
 static double integral(const struct zipf *z, double x)
 {
@@ -29,8 +29,8 @@ void zipf_start(struct zipf *z, double a, uint64_t n)
 	z->a = a;
 	z->n = (double)n;
 	/*
-	 * rank k has the piece of the integral from k - 1/2 to k + 1/2; the piece of rank 1 begins
-	 * later than 1/2, so that its size is exactly the weight of rank 1, which is 1
+	 * Rank k has the piece of the integral from k - 1/2 to k + 1/2. The piece of rank 1 begins
+	 * later than 1/2, so that its size is exactly the weight of rank 1, which is 1.
 	 */
 	z->low = integral(z, 1.5) - 1;
 	z->high = integral(z, z->n + 0.5);

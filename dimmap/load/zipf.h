@@ -7,15 +7,15 @@
 #include "dimmap/load/random.h"
 
 /*
- * Ranks 1 to N by Zipf's law: rank k has a probability proportional to k^-A. Drawn by
+ * Ranks 1 to N by Zipf's law: the probability of rank k is proportional to k^-A. Ranks are drawn by
  * rejection-inversion (Hoermann and Derflinger: Rejection-inversion to generate variates from
- * monotone discrete distributions, ACM TOMACS 6, 1996): no table, and the time of a draw does not
- * depend on N.
+ * monotone discrete distributions, ACM TOMACS 6, 1996). This needs no table, and the time of a draw
+ * does not depend on N.
  */
 struct zipf {
 	double a, n;
-	double low, high; /* range of the integral of x^-A to draw from */
-	/* a rank that exceeds its x by at most SURE is accepted without the integral */
+	double low, high; /* range of the integral of x^-A from which to draw */
+	/* a rank that exceeds its x by at most SURE is accepted without calculating the integral */
 	double sure;
 };
 

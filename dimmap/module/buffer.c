@@ -38,8 +38,9 @@ u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
 }
 
 /*
- * Without pools=, a buffer has a pool for each CPU, of 2 MiB at least, or a pool for each whole
- * 64 MiB, if these are more. The pages that one instruction needs at once must fit into a pool.
+ * Returns the number of pools. Without pools=, a buffer has a pool for each CPU, as long as a pool
+ * has 2 MiB, or a pool for each whole 64 MiB if these are more. The pages that one instruction
+ * needs at once must fit into a pool.
  */
 static u32 dimmap_pools(const struct dimmap_options *opt, u32 pages)
 {
@@ -133,7 +134,7 @@ void dimmap_buffer_put(struct dimmap_buffer *buffer)
 
 /*
  * Allocates all memory, from the nodes in turn. The mounting task is charged for it: a buffer that
- * exceeds the limit of the task's memory cgroup fails as a whole. Pages are not cleared, as a read
+ * exceeds the limit of the task's memory cgroup fails as a whole. Pages are not cleared: a read
  * from the device fills them before a program sees them.
  */
 static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
@@ -165,7 +166,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 			chunks->next = buffer->chunks;
 			buffer->chunks = chunks;
 		}
-		/* when a node is full, try the others */
+		/* if a node is full, try the others */
 		for (tries = nodes_weight(buffer->opt.nodes); !page && tries; tries--) {
 			node = next_node_in(node, buffer->opt.nodes);
 			page = alloc_pages_node(node, gfp, order);
@@ -181,7 +182,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 				 (u64)(buffer->pages - left) >> (20 - PAGE_SHIFT));
 			return -ENOMEM;
 		}
-		/* some drivers below a device take references to single pages */
+		/* split: some drivers below a device take references to single pages */
 		if (order)
 			split_page(page, order);
 		chunks->chunk[chunks->n++] = (struct dimmap_chunk){ page, order };
@@ -193,7 +194,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 	return 0;
 }
 
-/* Deals the pages out to the pools one by one, so that each pool has pages of every node. */
+/* Distributes the pages over the pools one by one, so that each pool has pages of every node. */
 static void dimmap_divide(struct dimmap_buffer *buffer)
 {
 	const struct dimmap_chunks *chunks;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A mount of dimmapfs is a buffer: memory that mount takes and umount gives back. Files of the
+ * A mount of dimmapfs is a buffer: mount allocates its memory, and umount frees it. Files of the
  * mount are block devices, or files of other filesystems, seen through this memory.
  *
  * The buffer's pages are divided into pools, each with a lock. The pool's lock protects everything
- * about a page, in its entry (../policy/policy.h) and its frame. It may be taken in interrupts, and
- * no holder sleeps. So long operations are states that other tasks wait for:
+ * about a page, in its entry (../policy/policy.h) and its frame. The lock may be taken in
+ * interrupts, and its holder must not sleep. So an operation that takes long is a state of the
+ * page, for whose end other tasks wait:
  *
  *	READING		the device is reading the page
  *	UNMAPPING	the page is being unmapped, to be written
- *	on no queue	it is being unmapped, to become a victim; or is a dirty victim being written
+ *	on no queue	the page is being unmapped to become a victim, or is a dirty victim that is
+ *			being written
  *
- * A page with users (frame->users) is neither unmapped nor written: a lookup adds a user,
+ * A page with users (frame->users) is neither unmapped nor written. A lookup adds a user, and
  * dimmap_page_put() removes it. A user must not sleep for long or touch memory of programs.
  *
- * A page is dirty before a program can write to it: only a write fault maps it for writing.
- * Write-back unmaps a page first, so that no program writes to it meanwhile; the next write faults
- * again. The dirty bits of page tables are not used.
+ * A page becomes dirty before a program can write to it, since only a write fault maps it for
+ * writing. Write-back first unmaps a page, so that no program writes to it meanwhile; the next
+ * write faults again. The dirty bits of page tables are not used.
  */
 #ifndef DIMMAP_H
 #define DIMMAP_H
@@ -54,54 +56,55 @@ enum dimmap_state { DIMMAP_IDLE, DIMMAP_READING, DIMMAP_UNMAPPING };
 struct dimmap_frame {
 	struct page *page;
 	struct list_head dirty;		/* in pool->dirty, or in pool->writing */
-	u64 since;			/* buffer->clock when it was put there */
+	u64 since;			/* buffer->clock when the page was put on this list */
 	struct completion *reader;	/* the completion of the task that waits for the read */
 	u32 users;
 	u8 state;			/* enum dimmap_state */
 	bool is_dirty, is_writing;
-	bool failed;			/* not readable: freed by its last user */
-	bool going;			/* a victim being written, then freed */
+	bool failed;			/* the page could not be read; its last user frees it */
+	/* a victim that is being written, and is freed afterwards */
+	bool going;
 };
 
-/* Sums over a pool since the mount; in the order of dimmap_stat_name[]. */
+/* Sums over a pool since the mount, in the order of dimmap_stat_name[]. */
 enum dimmap_stat {
 	DIMMAP_MAJOR,		/* accesses that had to wait for the device */
 	DIMMAP_MINOR,		/* accesses that found the page */
 	DIMMAP_RECOVERED,	/* accesses that found the page among the victims */
 	DIMMAP_MKWRITE,		/* first writes to pages that are mapped for reading */
 	DIMMAP_USER_MAJOR,	/* major faults of programs */
-	DIMMAP_VMA_LOCKED,	/* major faults under the lock of the mapping alone */
+	DIMMAP_VMA_LOCKED,	/* major faults under the VMA lock, without the mmap lock */
 	DIMMAP_LOCAL,		/* pages read into the memory node of the reading CPU */
 	DIMMAP_REMOTE,		/* pages read into another memory node */
 	DIMMAP_READ,		/* pages read */
 	DIMMAP_WRITTEN,		/* pages written */
 	DIMMAP_EVICTED,		/* pages freed */
-	DIMMAP_EVICTED_DIRTY,	/* pages freed that had been dirty */
+	DIMMAP_EVICTED_DIRTY,	/* freed pages that had been dirty */
 	DIMMAP_BATCHES,		/* batches of unmapping */
 	DIMMAP_UNMAPPED,	/* pages in these batches */
 	DIMMAP_PTES,		/* page table entries of these pages */
 	DIMMAP_FLUSHES,		/* TLB flushes, of one address space each */
 	DIMMAP_READ_ERRORS,
 	DIMMAP_WRITE_ERRORS,
-	DIMMAP_LOST,		/* dirty pages that were given up */
+	DIMMAP_LOST,		/* dirty pages that were lost */
 	DIMMAP_STATS
 };
 
 struct dimmap_lock_pool {
-	spinlock_t lock;		/* protects what follows, except where noted */
-	bool evicting;			/* a task makes room */
+	spinlock_t lock;		/* protects the members below, except where noted */
+	bool evicting;			/* a task is evicting pages */
 	u32 going;
 	u32 dirty_count;
 	struct dimmap_pool pool;
 	struct dimmap_frame *frame;
-	void *memory;			/* memory of the policy */
+	void *memory;			/* the policy's records */
 	struct list_head dirty;		/* frames, the longest dirty first */
 	struct list_head writing;	/* frames that are being written */
 	wait_queue_head_t wait;		/* tasks that wait for the state of a page */
 	wait_queue_head_t room;		/* tasks that wait for a free page */
 	u64 stat[DIMMAP_STATS];
 	u32 latency[DIMMAP_LATENCIES];	/* number of major accesses that took at least 2^i ns */
-	/* scratch space of the evicting task, for a batch */
+	/* scratch space for the evicting task's batch */
 	u32 batch;
 	u32 *picked;
 	struct dimmap_pick *pick;
@@ -121,7 +124,7 @@ struct dimmap_options {
 	char *src;
 };
 
-/* Signals to a waiting umount that the buffer and everything in it are gone. */
+/* Signals to a waiting umount that the buffer and everything in it are freed. */
 struct dimmap_end {
 	refcount_t users;
 	struct completion done;
@@ -129,7 +132,7 @@ struct dimmap_end {
 
 struct dimmap_buffer {
 	struct dimmap_options opt;
-	refcount_t users;		/* references of the mount and of each file */
+	refcount_t users;		/* references: one of the mount, one of each file */
 	struct super_block *sb;
 	/* device number of the mount, for objects that outlive it */
 	dev_t dev;
@@ -142,18 +145,19 @@ struct dimmap_buffer {
 	u32 window;			/* pages read together, a power of two */
 	struct dimmap_lock_pool *pool;	/* an array of pools */
 	struct dimmap_chunks *chunks;
-	atomic64_t clock;		/* counts events whose order matters */
+	atomic64_t clock;		/* counter that gives events an order */
 	atomic_t dirty;			/* number of dirty pages */
-	struct mutex files_lock;	/* protects what follows, and the files' unbound */
+	struct mutex files_lock;	/* protects the members below, and the files' unbound */
 	struct dimmap_file *file[DIMMAP_MAX_FILES];
-	bool shut;			/* no more files; freed once all are unbound */
+	/* takes no more files; its memory is freed once all files are unbound */
+	bool shut;
 	struct bio_set bios;
 	/* write-back */
 	struct task_struct *writer;
 	struct cgroup_subsys_state *css;
 	wait_queue_head_t dirty_wait;	/* tasks that must wait before they write */
-	wait_queue_head_t writer_wait;	/* the writer, for work */
-	struct mutex write_lock;	/* protects what follows */
+	wait_queue_head_t writer_wait;	/* the write-back thread waits here for work */
+	struct mutex write_lock;	/* protects the members below */
 	struct dimmap_pick *pick;
 	struct dimmap_page *pick_page;
 	bool failing;			/* the last write has failed */
@@ -167,9 +171,9 @@ struct dimmap_extent {
 
 struct dimmap_file {
 	struct dimmap_buffer *buffer;
-	/* references held by the inode, the bound source, each read, and each page being written */
+	/* references: of the inode, the bound source, each read, and each page being written */
 	refcount_t users;
-	/* references to the source: one for each request, and one until the file is shut */
+	/* references to the source: one of each request, and one until the file is shut */
 	refcount_t bound;
 	struct work_struct free_work, sync_work, unbind_work;
 	struct completion synced, gone;
@@ -177,20 +181,21 @@ struct dimmap_file {
 	unsigned long moved;		/* jiffies when the device last took a page */
 	u16 id;
 	bool read_only, shut;
-	bool leaving, unbound;		/* the source is being released; the source is released */
+	/* leaving: the source is being released; unbound: the source is released */
+	bool leaving, unbound;
 	char name[DIMMAP_NAME_MAX + 1];	/* name of the device */
 	bool swapfile;			/* the backing is marked as a swap file */
 	struct file *backing;		/* the bound source */
 	struct file *bdev_file;		/* opened by dimmapfs itself, for a block device */
 	struct block_device *bdev;
-	struct mutex life;		/* keeps what follows alive */
+	struct mutex life;		/* keeps the members below alive */
 	struct inode *inode;		/* NULL after its eviction */
 	loff_t size;
 	struct dimmap_extent *extent;	/* sorted; NULL: one extent from sector 0 */
 	u32 extents;
 };
 
-/* A patience without limit, in jiffies. */
+/* A patience (limit of waiting, in jiffies) that never ends. */
 #define DIMMAP_FOREVER (LONG_MAX / 2)
 
 /* A page in use (dimmap_page_get()). */
@@ -201,15 +206,16 @@ struct dimmap_use {
 	struct page *page;
 	bool dirty;		/* may be mapped for writing */
 	bool major;
-	bool whole;		/* other tasks wait until the user has filled the page */
+	bool whole;		/* the user fills the page, and other tasks wait for this */
 };
 
 enum dimmap_get {
 	DIMMAP_GET_WRITE = 1,	/* the page will be written to */
-	DIMMAP_GET_WHOLE = 2,	/* the user fills the page: no read; others wait for the put */
-	DIMMAP_GET_ONE = 4,	/* without its neighbours */
+	/* the user fills the whole page: do not read it; other tasks wait until the put */
+	DIMMAP_GET_WHOLE = 2,
+	DIMMAP_GET_ONE = 4,	/* do not read its neighbours */
 	DIMMAP_GET_USER = 8,	/* a program's fault */
-	DIMMAP_GET_VMA_LOCK = 16,	/* a fault under the lock of the mapping */
+	DIMMAP_GET_VMA_LOCK = 16,	/* a fault under the VMA lock */
 };
 
 /* Results of a lookup. */
@@ -307,8 +313,8 @@ static inline struct dimmap_file *dimmap_file_of_key(struct dimmap_buffer *buffe
 }
 
 /*
- * Wakes tasks after a change. The caller holds the pool's lock, as does a task that checks and
- * joins the queue: so no barrier is needed.
+ * Wakes tasks after a change. No barrier is needed: the caller holds the pool's lock, and a task
+ * checks for the change and joins the queue under the same lock.
  */
 static inline void dimmap_wake(wait_queue_head_t *head)
 {

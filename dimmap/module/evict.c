@@ -5,7 +5,7 @@
 
 #include "dimmap.h"
 
-/* Frees the oldest clean victims. Puts dirty ones into pool->pick; returns their number. */
+/* Frees the oldest clean victims. Puts dirty victims into pool->pick, and returns their number. */
 static u32 dimmap_free_victims(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 dirty = 0, x;
@@ -31,8 +31,8 @@ static u32 dimmap_free_victims(struct dimmap_buffer *buffer, struct dimmap_lock_
 }
 
 /*
- * Waits until a victim being written is free, for a second at most: other pages may be of a device
- * that does answer. Returns whether a page is free, or an error.
+ * Waits until a victim that is being written is free, but for a second at most: other victims may
+ * be of a device that answers sooner. Returns whether a page is free, or an error.
  */
 static int dimmap_wait_for_room(struct dimmap_lock_pool *pool)
 {
@@ -105,7 +105,7 @@ int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 			return -EINTR;
 		if (READ_ONCE(file->shut))
 			return -EIO;
-		/* either all pages are in use just now, or victims cannot be written */
+		/* either all pages are in use at the moment, or victims cannot be written */
 		if (READ_ONCE(buffer->failing) && ++vain > 4)
 			return -EIO;
 		if (!n || dirty)

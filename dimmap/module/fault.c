@@ -6,8 +6,9 @@
 #include "dimmap.h"
 
 /*
- * Returns the fault result for the error RC: OOM for -ENOMEM; for -EINTR, where the fault allows
- * it, a retry, before which the kernel ends the task by its fatal signal; otherwise SIGBUS.
+ * Returns the fault result for the error RC. -ENOMEM gives OOM. -EINTR gives a retry if the fault
+ * allows it; before the retry, the kernel ends the task by its fatal signal. Anything else gives
+ * SIGBUS.
  */
 static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
 {
@@ -28,8 +29,8 @@ static unsigned int dimmap_how(const struct vm_fault *vmf)
 }
 
 /*
- * Maps a page: for writing if it is dirty already, else the first write must fault. A shutdown
- * meanwhile may have unmapped the file before this page was mapped, so the file is checked again.
+ * Maps a page, for writing if it is dirty already; otherwise the first write must fault. Checks the
+ * file again afterwards: a shutdown may have unmapped the file before this page was mapped.
  */
 static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 			  const struct dimmap_use *use)
@@ -45,7 +46,7 @@ static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 	return rc;
 }
 
-/* Also maps the pages that were read together with a page. */
+/* Maps the pages that were read together with the needed page, too. */
 static void dimmap_map_near(struct vm_fault *vmf, struct dimmap_file *file)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -82,9 +83,9 @@ static vm_fault_t dimmap_fault(struct vm_fault *vmf)
 }
 
 /*
- * Handles the first write to a page that is mapped for reading. Looks the page up again, because
- * another page may have taken its frame since the fault; the kernel compares page table entries
- * only.
+ * Handles the first write to a page that is mapped for reading. Looks the page up again: another
+ * page may have taken its frame since the fault, which the kernel does not notice, since it
+ * compares only page table entries.
  */
 static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 {
@@ -106,8 +107,8 @@ static vm_fault_t dimmap_pfn_mkwrite(struct vm_fault *vmf)
 }
 
 /*
- * Maps nothing. The kernel calls .fault under the lock of the mapping alone, without that of the
- * address space, only if this function exists (vmf_can_call_fault()).
+ * Maps nothing. Only if this function exists, the kernel calls .fault under the VMA lock, without
+ * the mmap lock (vmf_can_call_fault()).
  */
 static vm_fault_t dimmap_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
 {

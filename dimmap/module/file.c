@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files of a mount: binding a block device or a file of another filesystem, and giving it back. */
+/* Files of a mount: binds and releases a block device or a file of another filesystem. */
 #include <linux/blkdev.h>
 #include <linux/file.h>
 #include <linux/magic.h>
@@ -15,16 +15,16 @@
 #define XFS_SUPER_MAGIC 0x58465342
 #endif
 
-/* Jiffies that a device may take nothing when no task waits for it. */
+/* How long a device may take no page while no task waits for it, in jiffies. */
 #define DIMMAP_PATIENCE (60 * HZ)
 
-/* Called when the device is being removed or, if SURPRISE, is gone. */
+/* The kernel calls this when the device is being removed, or with SURPRISE when it is gone. */
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
 	struct dimmap_file *file = bdev->bd_holder;
 	bool live = refcount_inc_not_zero(&file->users), leaving;
 
-	/* the caller has locked this mutex, and the holder must unlock it */
+	/* the caller has locked this mutex, and this function must unlock it */
 	mutex_unlock(&bdev->bd_holder_lock);
 	if (!live)
 		return;
@@ -68,7 +68,10 @@ static int dimmap_bind_device(struct dimmap_file *file, char *why, size_t size)
 	return 0;
 }
 
-/* Records the sector of a page; a page adjacent to its predecessor needs no extent of its own. */
+/*
+ * Records the sector of a page. A page that is adjacent to its predecessor on the device needs no
+ * extent of its own.
+ */
 static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t sector)
 {
 	struct dimmap_extent *last = file->extent + file->extents - 1, *more;
@@ -79,7 +82,7 @@ static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t s
 		       ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT));
 	if (file->extents && next == sector)
 		return 0;
-	/* the room is a power of two, so it is full here */
+	/* the room is a power of two, so it is full if EXTENTS is one */
 	if (!(file->extents & (file->extents - 1))) {
 		u32 room = max(2 * file->extents, 1u);
 
@@ -122,8 +125,8 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 }
 
 /*
- * Returns whether the file allows direct I/O. ext4 does not allow it while it journals data: a
- * replay of the journal after a crash would undo our writes.
+ * Returns whether the file allows direct I/O. ext4 does not allow it if it journals data. Then a
+ * replay of the journal after a crash would undo writes by dimmapfs.
  */
 static bool dimmap_is_direct(struct file *backing)
 {
@@ -134,9 +137,9 @@ static bool dimmap_is_direct(struct file *backing)
 }
 
 /*
- * Binds a file. Its blocks are used without its filesystem, as those of a swap file are, and are
- * protected in the same way: the filesystem neither moves, shares nor frees them, nor lets programs
- * write to the file.
+ * Binds a file. Its blocks are used without its filesystem, and are protected like those of a swap
+ * file: the filesystem neither moves, shares nor frees them, and does not let programs write to the
+ * file.
  */
 static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 {
@@ -191,8 +194,8 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 }
 
 /*
- * Gives back the bound source at once: fput() of a worker would queue it behind other files of the
- * system, one of which may be on a device that does not answer.
+ * Releases the bound source at once, without fput(): in a worker, fput() would queue it behind
+ * other files of the system, and one of these may be on a device that does not answer.
  */
 static void dimmap_unbind(struct dimmap_file *file)
 {
@@ -205,7 +208,7 @@ static void dimmap_unbind(struct dimmap_file *file)
 	if (file->swapfile) {
 		struct inode *inode = file_inode(file->backing);
 
-		/* pages that others have read meanwhile are old */
+		/* pages in the page cache that others have read meanwhile are outdated */
 		invalidate_inode_pages2(inode->i_mapping);
 		inode_lock(inode);
 		inode->i_flags &= ~S_SWAPFILE;
@@ -215,7 +218,7 @@ static void dimmap_unbind(struct dimmap_file *file)
 	__fput_sync(file->backing);
 }
 
-/* Drops the pages of a shut file by DROP, and logs how many dirty ones are lost. */
+/* Calls DROP for the pages of a shut file, and logs how many dirty pages are lost. */
 static void dimmap_lose(struct dimmap_file *file, void (*drop)(struct dimmap_file *file))
 {
 	u64 lost = dimmap_sum(file->buffer, DIMMAP_LOST);
@@ -233,9 +236,9 @@ static void dimmap_file_unbind(struct work_struct *work)
 	struct dimmap_file *file = container_of(work, struct dimmap_file, unbind_work);
 	struct dimmap_buffer *buffer = file->buffer;
 
-	/* a write in progress at the shutdown may have made a page dirty since */
+	/* a write that was in progress at the shutdown may have made a page dirty */
 	dimmap_lose(file, dimmap_drop);
-	/* ends calls of dimmap_mark_dead(), before another file can have the number */
+	/* waits for calls of dimmap_mark_dead(); only then may another file get the number */
 	dimmap_unbind(file);
 	mutex_lock(&buffer->files_lock);
 	file->unbound = true;
@@ -245,7 +248,9 @@ static void dimmap_file_unbind(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* Drops the reference that a file, even an open one, holds to its device until it is shut. */
+/*
+ * Drops the reference to the device that a file holds until it is shut. The file may still be open.
+ */
 static void dimmap_release(struct dimmap_file *file)
 {
 	bool first;
@@ -289,7 +294,10 @@ static void dimmap_file_sync(struct work_struct *work)
 void dimmap_file_leave(struct dimmap_file *file)
 {
 	if (!READ_ONCE(file->shut)) {
-		/* by a worker: waits of this task end at once if it has a fatal signal */
+		/*
+		 * a worker syncs: this task may have a fatal signal, with which its waits would end
+		 * at once
+		 */
 		refcount_inc(&file->users);
 		WRITE_ONCE(file->moved, jiffies);
 		queue_work(dimmap_wq, &file->sync_work);
@@ -357,7 +365,7 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	refcount_set(&file->bound, 1);
 	file->leaving = true;
 	mutex_init(&file->life);
-	file->id = DIMMAP_MAX_FILES;	/* no page has this number */
+	file->id = DIMMAP_MAX_FILES;	/* no page has this number yet */
 	INIT_WORK(&file->free_work, dimmap_file_free);
 	INIT_WORK(&file->sync_work, dimmap_file_sync);
 	INIT_WORK(&file->unbind_work, dimmap_file_unbind);
@@ -393,7 +401,9 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 		return ERR_PTR(rc);
 	}
 	refcount_inc(&buffer->users);
-	/* from here on another task can release the source, since the device may be gone already */
+	/*
+	 * from here on, another task may release the source, since the device may be gone already
+	 */
 	refcount_inc(&file->users);
 	mutex_lock(&file->life);
 	file->leaving = false;

@@ -66,7 +66,7 @@ void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u
 	atomic_dec(&buffer->dirty);
 }
 
-/* Returns whether a page is in use, so that it can be neither unmapped nor freed. */
+/* Returns whether a page can be neither unmapped nor freed now. */
 bool dimmap_page_busy(void *arg, u32 x)
 {
 	struct dimmap_lock_pool *pool = arg;
@@ -92,7 +92,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	unsigned long flags;
 	u32 first, i, k, id;
 
-	/* file by file, from the lowest number to the highest */
+	/* go through the files, from the lowest number to the highest */
 	for (id = 0, first = 0; first < n; id++) {
 		struct dimmap_file *file;
 		struct inode *inode;
@@ -110,7 +110,7 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 					page_to_pfn(pool->frame[pick[i].x].page)
 				};
 		first += k;
-		/* a file without an inode has no mappings (dimmap_leave()) */
+		/* a file without an inode has no mappings, see dimmap_leave() */
 		inode = READ_ONCE(file->inode);
 		if (inode)
 			dimmap_unmap(inode->i_mapping, page, k, buffer->opt.tlb, &count);
@@ -125,8 +125,8 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 }
 
 /*
- * Calls a function for each page of a file, with the page's pool locked. While the function returns
- * true for a page, waits and calls it again.
+ * Calls a function for each page of a file, with the page's pool locked. If the function returns
+ * true, waits and calls it again for this page.
  */
 static void dimmap_each(struct dimmap_file *file,
 			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,

@@ -216,11 +216,11 @@ static const struct file_operations dimmap_stats_operations = {
 	.release = single_release,
 };
 
-/* The size of a file is its source's and cannot change. */
+/* Refuses to change the size of a file, which is that of its source. */
 static int dimmap_setattr(struct mnt_idmap *idmap, struct dentry *dentry, struct iattr *attr)
 {
 	if (attr->ia_valid & ATTR_SIZE) {
-		/* open(O_TRUNC) sets the size to 0, which does not change a device either */
+		/* ignore size 0, which open(O_TRUNC) sets: on a device it has no effect either */
 		if (attr->ia_size && attr->ia_size != i_size_read(d_inode(dentry)))
 			return -EPERM;
 		attr->ia_valid &= ~ATTR_SIZE;
@@ -261,7 +261,7 @@ static int dimmap_add(struct dentry *root, const char *name, struct inode *inode
 	return 0;
 }
 
-/* Waits until the source of a file is released, at most until the time UNTIL (in jiffies). */
+/* Waits until the source of a file is released, but not after UNTIL (in jiffies). */
 static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
 {
 	long left = until - jiffies;
@@ -280,7 +280,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	bool added;
 	int rc = 0;
 
-	/* the read of a page could wait for the page itself */
+	/* refuse files of dimmapfs: the read of a page could wait for the page itself */
 	if (file_inode(backing)->i_sb->s_magic == DIMMAP_MAGIC) {
 		snprintf(why, size, "it is a file of dimmapfs");
 		return -EINVAL;
@@ -307,7 +307,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 		inode->i_op = &dimmap_inode_operations;
 		inode->i_fop = &dimmap_file_operations;
 		inode->i_size = file->size;
-		/* tools take a file without blocks for a hole */
+		/* tools believe that a file without blocks is a hole */
 		inode->i_blocks = DIV_ROUND_UP_ULL(file->size, 512);
 		inode->i_private = file;
 		file->inode = inode;
@@ -352,7 +352,9 @@ static int dimmap_ioctl_bind(struct file *dir, struct dimmap_bind __user *arg)
 	return rc;
 }
 
-/* Calls ONE with ARG for each bound file, holding a reference. Returns the first error. */
+/*
+ * Calls ONE with ARG for each bound file, and holds a reference meanwhile. Returns the first error.
+ */
 static int dimmap_each_file(struct dimmap_buffer *buffer,
 			    int (*one)(struct dimmap_file *file, unsigned long arg),
 			    unsigned long arg)
@@ -382,7 +384,7 @@ static int dimmap_sync_one(struct dimmap_file *file, unsigned long patience)
 	return READ_ONCE(file->shut) ? 0 : dimmap_sync(file, 0, file->size, patience);
 }
 
-/* Writes all dirty pages. Returns also the error of any write since the call. */
+/* Writes all dirty pages. An error of any other write during the call is returned, too. */
 static int dimmap_sync_all(struct super_block *sb, unsigned long patience)
 {
 	errseq_t since = errseq_sample(&sb->s_wb_err);
@@ -428,7 +430,7 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	return -ENOTTY;
 }
 
-/* as simple_dir_operations, with an ioctl */
+/* the same as simple_dir_operations, with an ioctl */
 static const struct file_operations dimmap_dir_operations = {
 	.owner = THIS_MODULE,
 	.open = dcache_dir_open,
@@ -465,7 +467,10 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 	return 0;
 }
 
-/* Called by umount -f, also at a system's shutdown: writes what can still be written. */
+/*
+ * The kernel calls this for umount -f, also at the system's shutdown. Writes what can still be
+ * written, and shuts all files.
+ */
 static void dimmap_umount_begin(struct super_block *sb)
 {
 	dimmap_sync_all(sb, 5 * HZ);
@@ -599,7 +604,9 @@ static void dimmap_kill_sb(struct super_block *sb)
 	struct dimmap_buffer *buffer = dimmap_buffer_of(sb);
 	struct dimmap_end *end;
 
-	/* the directory's name is the device's number, which a later mount can have */
+	/*
+	 * remove the directory first: its name is the device number, which the next mount may get
+	 */
 	if (buffer)
 		dimmap_stats_remove(buffer);
 	kill_litter_super(sb);
@@ -608,7 +615,7 @@ static void dimmap_kill_sb(struct super_block *sb)
 	end = buffer->end;
 	refcount_inc(&end->users);
 	dimmap_buffer_put(buffer);
-	/* sources are free when this returns, unless a device delays that */
+	/* wait, so that sources are free when this function returns, unless a device is slow */
 	wait_for_completion_timeout(&end->done, 5 * HZ);
 	dimmap_end_put(end);
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* I/O of pages. A request belongs to its pages, not to the waiting task, which may be killed. */
+/*
+ * I/O of pages. A request belongs to its pages, not to the task that waits for it: the task may be
+ * killed.
+ */
 #include <linux/bio.h>
 #include <linux/blk-cgroup.h>
 #include <linux/blkdev.h>
@@ -17,7 +20,7 @@ struct dimmap_io {
 	u32 n;
 	dimmap_io_done *done;
 	struct work_struct work;
-	struct bio bio;		/* last: its pages follow it */
+	struct bio bio;		/* must be the last member: its pages follow it */
 };
 
 unsigned int dimmap_io_front(void)
@@ -25,7 +28,9 @@ unsigned int dimmap_io_front(void)
 	return offsetof(struct dimmap_io, bio);
 }
 
-/* Bytes behind the end of the file are zero, in memory and on the device. */
+/*
+ * Zeroes the bytes of a page behind the end of the file. They are zero in memory and on the device.
+ */
 static void dimmap_zero_tail(const struct dimmap_file *file, pgoff_t index, struct page *page)
 {
 	loff_t left = file->size - ((loff_t)index << PAGE_SHIFT);
@@ -49,9 +54,10 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		      u32 left, blk_opf_t op, dimmap_io_done *done, bool worker);
 
 /*
- * Sends a request again, for one of two reasons. The device had no room, and the task could not
- * wait: this worker can. Or the write of several pages failed: each is now written alone, so that
- * one bad page does not fail its neighbours. The request keeps its reference to the device.
+ * Sends a request again, for one of two reasons. Either the device had no room for it, and the task
+ * must not wait, but this worker may. Or the write of several pages has failed: each page is now
+ * written alone, so that one bad page does not fail its neighbours. The request keeps its reference
+ * to the device.
  */
 static void dimmap_io_again(struct work_struct *work)
 {
@@ -59,10 +65,10 @@ static void dimmap_io_again(struct work_struct *work)
 	struct dimmap_file *file = io->file;
 	u32 each = io->bio.bi_status == BLK_STS_AGAIN ? io->n : 1, i;
 
-	/* a write's references are those of its pages, which may end before the request */
+	/* a write has only the references of its pages, which may end before the request does */
 	if (op_is_write(bio_op(&io->bio)))
 		refcount_inc(&file->users);
-	/* account to the cgroup of the first request */
+	/* the I/O is accounted to the cgroup of the first request */
 	kthread_associate_blkcg(bio_blkcg_css(&io->bio));
 	for (i = 0; i < io->n; i += each)
 		dimmap_io(file, io->pool, dimmap_index(io->key) + i, each,
@@ -98,7 +104,7 @@ static void dimmap_io_end(struct bio *bio)
 	}
 	trace_dimmapfs_io(file, dimmap_index(io->key), n, write,
 			  blk_status_to_errno(bio->bi_status));
-	/* the pages are single entries of bi_io_vec */
+	/* each entry of bi_io_vec is one page */
 	if (!write && !bio->bi_status)
 		dimmap_zero_tail(file, dimmap_index(io->key + n - 1),
 				 bio->bi_io_vec[n - 1].bv_page);
@@ -108,7 +114,7 @@ static void dimmap_io_end(struct bio *bio)
 	dimmap_file_put_many(file, write ? n : 1);
 }
 
-/* Returns the sector of a page; lowers N to the pages that are adjacent on the device. */
+/* Returns the sector of a page. Lowers N to the number of pages that are adjacent on the device. */
 static sector_t dimmap_sector(const struct dimmap_file *file, pgoff_t index, u32 *n)
 {
 	u32 low = 0, high = file->extents;
@@ -129,7 +135,10 @@ static sector_t dimmap_sector(const struct dimmap_file *file, pgoff_t index, u32
 	       ((sector_t)(index - file->extent[low].index) << (PAGE_SHIFT - SECTOR_SHIFT));
 }
 
-/* Bytes of a page on the device: a whole page, unless the source is a device that ends in it. */
+/*
+ * Returns how many bytes of a page are on the device: all, unless the source is a device that ends
+ * within the page.
+ */
 static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 {
 	loff_t left = file->size - ((loff_t)index << PAGE_SHIFT);
@@ -137,7 +146,7 @@ static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 	return file->extent ? PAGE_SIZE : min_t(loff_t, left, PAGE_SIZE);
 }
 
-/* Fails a request to a device that was given back. */
+/* Fails a request to a device that is released. */
 static void dimmap_io_refuse(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			     pgoff_t index, u32 n, blk_opf_t op, dimmap_io_done *done)
 {
@@ -155,22 +164,22 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		struct bio *bio;
 		sector_t sector;
 
-		/* the file was shut, and its device given back, after the caller's check */
+		/* the file was shut, and its device released, after the caller's check */
 		if (!refcount_inc_not_zero(&file->bound)) {
 			dimmap_io_refuse(file, pool, index, left, op, done);
 			return;
 		}
 		sector = dimmap_sector(file, index, &n);
 		/*
-		 * A task that sleeps for a full device cannot be killed. Not every kind of device
-		 * supports NOWAIT, and a stacked device can become another kind.
+		 * A task that sleeps because the device is full cannot be killed, so use NOWAIT if
+		 * the device supports it. Check this for each request: a stacked device may change.
 		 */
 		if (!worker && bdev_nowait(file->bdev))
 			op |= REQ_NOWAIT;
 		else
 			op &= ~(blk_opf_t)REQ_NOWAIT;
 
-		/* cannot fail: the bioset has a reserve */
+		/* cannot fail: the bio_set has a reserve */
 		bio = bio_alloc_bioset(file->bdev, n, op, GFP_NOIO, &file->buffer->bios);
 		bio->bi_iter.bi_sector = sector;
 		bio->bi_end_io = dimmap_io_end;
@@ -220,11 +229,14 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
 void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,
 		     dimmap_io_done *done)
 {
-	/* REQ_SYNC | REQ_IDLE avoid write-back's throttle: eviction may wait for this write */
+	/*
+	 * REQ_SYNC | REQ_IDLE keep the block layer from throttling the write, since eviction may
+	 * wait for it
+	 */
 	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, done, false);
 }
 
-/* A flush of the device's cache; it may outlive the task that waits for it. */
+/* A flush of the device's cache. It may outlive the task that waits for it. */
 struct dimmap_flushing {
 	refcount_t users;
 	struct completion done;

@@ -42,7 +42,7 @@ no_io:
 static void __exit dimmap_exit(void)
 {
 	unregister_filesystem(&dimmap_fs_type);
-	/* the work that freed the last buffer may not have returned yet */
+	/* wait: the work that has freed the last buffer may not have returned yet */
 	destroy_workqueue(dimmap_wq);
 	destroy_workqueue(dimmap_io_wq);
 	dimmap_stats_exit();

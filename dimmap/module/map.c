@@ -31,7 +31,10 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
 	struct dimmap_set *set = data;
 	pte_t old = ptep_get(pte);
 
-	/* another thread was faster; adding the right to write needs no flush */
+	/*
+	 * another thread has mapped the page; if only the right to write is added, no flush is
+	 * needed
+	 */
 	if (!pte_none(old) &&
 	    (pte_pfn(old) != pte_pfn(set->entry) || !set->write || pte_write(old)))
 		return 0;
@@ -84,7 +87,7 @@ static int dimmap_by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Returns whether a file has so many mappings that sorting the pages pays. */
+/* Returns whether a file has so many mappings that it is worth sorting the pages. */
 static bool dimmap_many(struct address_space *mapping)
 {
 	struct rb_node *rb = rb_first_cached(&mapping->i_mmap);
@@ -116,13 +119,13 @@ static unsigned long dimmap_address(const struct vm_area_struct *vma, pgoff_t in
 	return vma->vm_start + ((index - vma->vm_pgoff) << PAGE_SHIFT);
 }
 
-/* An address space to flush, by the zap of a page whose entry is clear. */
+/* An address space to flush, by a zap of the page at ADDR, whose entry is clear already. */
 struct dimmap_flush {
 	struct vm_area_struct *vma;
 	unsigned long addr;
 };
 
-/* Address spaces with cleared entries; each is flushed once. */
+/* The address spaces with cleared entries. Each is flushed once. */
 struct dimmap_flush_list {
 	struct dimmap_flush flush[16];
 	unsigned int n;
@@ -134,7 +137,7 @@ static void dimmap_flush_all(struct dimmap_flush_list *list, struct dimmap_unmap
 		struct dimmap_flush *flush = &list->flush[--list->n];
 
 		/*
-		 * zap a page whose entry is cleared already: zapping another page would lose its
+		 * zap a page whose entry is clear already: a zap of another page would lose its
 		 * dirty bit
 		 */
 		zap_vma_ptes(flush->vma, flush->addr, PAGE_SIZE);
@@ -154,7 +157,7 @@ static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct 
 	return false;
 }
 
-/* Advances I to the next page in a mapping; returns whether there is one. */
+/* Advances I to the next page in a mapping. Returns whether there is such a page. */
 static bool dimmap_next(struct vm_area_struct *vma, const struct dimmap_page *page,
 			unsigned int n, unsigned int *i)
 {
@@ -174,7 +177,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 
 	if (!dimmap_next(vma, page, n, &i))
 		return;
-	/* only a zap calls MMU notifiers (of a GPU, a guest) */
+	/* only a zap calls MMU notifiers (of GPUs, of KVM) */
 	if (tlb == DIMMAP_TLB_ZAP || mm_has_notifiers(vma->vm_mm)) {
 		for (; dimmap_next(vma, page, n, &i); i++) {
 			zap_vma_ptes(vma, dimmap_address(vma, page[i].index), PAGE_SIZE);
@@ -198,7 +201,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 	count->ptes += clear.cleared;
 	if (listed)
 		return;
-	/* another task may have cleared the entries and not flushed yet: then flush, too */
+	/* flush, too, if another task has cleared the entries and may not have flushed yet */
 	if (!clear.cleared && !mm_tlb_flush_nested(vma->vm_mm)) {
 		dec_tlb_flush_pending(vma->vm_mm);
 		return;
@@ -227,9 +230,9 @@ void dimmap_unmap(struct address_space *mapping, struct dimmap_page *page, unsig
 
 	list.n = 0;
 	/*
-	 * The lock keeps mappings and their page tables: free_pgtables() first takes a mapping out
-	 * of this tree. A fork puts the child's mapping behind the parent's, so the walk meets also
-	 * the entries that it copies meanwhile, as the kernel's rmap does.
+	 * The lock keeps mappings and their page tables, since free_pgtables() first removes a
+	 * mapping from this tree. A fork inserts the child's mapping behind the parent's, so the
+	 * walk also meets the entries that the fork copies meanwhile, as in the kernel's rmap.
 	 */
 	i_mmap_lock_read(mapping);
 	many = n > 1 && dimmap_many(mapping);

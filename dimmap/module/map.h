@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of programs that map a dimmap file: pages are mapped one by one, and unmapped many at
- * a time with one TLB flush of other CPUs for each address space. Only interfaces that an unpatched
- * kernel exports to modules are used.
+ * Page tables of programs that map a dimmap file. Pages are mapped one by one. Many pages are
+ * unmapped at a time, with one TLB flush of other CPUs for each address space. Uses only what an
+ * unpatched kernel exports to modules.
  */
 #ifndef DIMMAP_MAP_H
 #define DIMMAP_MAP_H
@@ -12,7 +12,8 @@
 /* How the TLBs of other CPUs are flushed. */
 enum dimmap_tlb {
 	DIMMAP_TLB_BATCH,	/* one flush for each address space and batch */
-	DIMMAP_TLB_ZAP,		/* each page by zap_vma_ptes(): slower, assumes nothing */
+	/* one flush for each page, by zap_vma_ptes(): slower, but assumes nothing */
+	DIMMAP_TLB_ZAP,
 };
 
 /* A page to unmap: its index in the file and its frame number. */

@@ -10,8 +10,8 @@
 #include "trace.h"
 
 /*
- * Makes sure that a page is free. Eviction releases the lock and takes it again. Returns 0 when the
- * lock was held all the time, 1 when not, or an error.
+ * Makes sure that a page is free, by eviction if necessary, which releases the lock and takes it
+ * again. Returns 0 if the lock was held all the time, 1 if it was not, or an error.
  */
 static int dimmap_room(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 		       unsigned long *flags)
@@ -35,7 +35,9 @@ static int dimmap_room(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 	return rc ?: 1;
 }
 
-/* Makes a free page of this CPU's node the next to use, if one is near the head of the queue. */
+/*
+ * If a free page of this CPU's node is near the head of the queue, makes it the next page to use.
+ */
 static void dimmap_prefer_local(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 x = dimmap_head(&pool->pool, DIMMAP_FREE), tries = 16;
@@ -121,10 +123,10 @@ static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool
 }
 
 /*
- * Admits the missing pages of a window, the needed one last. The lock is held, and may be released
- * and taken again. Sets the bits of MINE, and X to the entry of the needed page, or to DIMMAP_NONE
- * when another task was faster. Pages admitted so far are read before an eviction: otherwise a task
- * could wait for a page without a request to the device.
+ * Admits the missing pages of a window, the needed page last. The lock is held, and may be released
+ * and taken again. Sets the bits of the admitted pages in MINE, and X to the entry of the needed
+ * page, or to DIMMAP_NONE if another task has admitted it. Reads the pages admitted so far before
+ * an eviction; otherwise another task could wait for a page without a request to the device.
  */
 static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			       pgoff_t first, u32 n, pgoff_t index, unsigned long *mine, u32 *x,
@@ -135,7 +137,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 	int rc;
 
 	for (i = 0; i <= n; i++) {
-		/* the needed page comes last */
+		/* the needed page is the last one */
 		at = i < n ? i : index - first;
 		if (i < n && first + i == index)
 			continue;
@@ -152,7 +154,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 			rc = dimmap_room(file, pool, flags);
 			if (rc < 0)
 				return rc;
-			/* a shut file needs no room */
+			/* no page is admitted to a shut file */
 			if (READ_ONCE(file->shut))
 				return -EIO;
 			/* the lock was released: another task may have admitted the page */
@@ -161,7 +163,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 			*x = DIMMAP_NONE;
 			continue;
 		}
-		/* with the lock held: a dimmap_drop() of this page comes later */
+		/* check with the lock held, so that a dimmap_drop() sees this page */
 		if (READ_ONCE(file->shut))
 			return -EIO;
 		*x = dimmap_admit(file->buffer, pool, dimmap_key(file, first + at));
@@ -170,7 +172,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 	return 0;
 }
 
-/* Reads a missing page. Returns 0, 1: look it up again, or an error. */
+/* Reads a missing page. Returns 0, 1 if the page must be looked up again, or an error. */
 static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t index,
 		       unsigned int how, struct dimmap_use *use, unsigned long flags)
 	__releases(&pool->lock)
@@ -216,7 +218,7 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	spin_unlock_irqrestore(&pool->lock, flags);
 
 	dimmap_read_window(file, pool, first, n, mine);
-	/* a read that is done already is no stall */
+	/* no stall if the read is done already */
 	if (!try_wait_for_completion(&done)) {
 		psi_memstall_enter(&stall);
 		rc = wait_for_completion_killable(&done);
@@ -240,7 +242,7 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 	dimmap_page_put(use);
 	if (rc)
 		return -EINTR;
-	/* a neighbour's error is not this page's */
+	/* read the page alone: the error may be a neighbour's */
 	return n > 1 && !READ_ONCE(file->shut) ? 1 : -EIO;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Keys of pages, and references to a file; file.c frees a file without references. */
+/* Keys of pages, and references to a file. A file without references is freed in file.c. */
 #include "dimmap.h"
 
 u64 dimmap_key(const struct dimmap_file *file, pgoff_t index)
@@ -7,7 +7,7 @@ u64 dimmap_key(const struct dimmap_file *file, pgoff_t index)
 	return (u64)file->id << 48 | index;
 }
 
-/* Returns the pool of a key; all pages of a window are in the same pool. */
+/* Returns the pool of a key. All pages of a window are in the same pool. */
 struct dimmap_lock_pool *dimmap_pool_of(struct dimmap_buffer *buffer, u64 key)
 {
 	u64 window = (key & ~0ull << 48) | dimmap_index(key) / DIMMAP_WINDOW;

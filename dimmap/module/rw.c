@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * read() and write(), on the same pages as mappings. They copy through a page of their own: the
- * program's memory may be a mapping of the same file, and no fault may occur between
- * dimmap_page_get() and dimmap_page_put().
+ * read() and write(), on the same pages as mappings. They copy through a page of their own, because
+ * no fault may occur between dimmap_page_get() and dimmap_page_put(), and the program's memory may
+ * be a mapping of the same file.
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>
@@ -11,7 +11,7 @@
 
 #include "dimmap.h"
 
-/* Copies the part of a read in one page. Returns bytes, or an error. */
+/* Copies the part of a read that is in one page. Returns the number of bytes, or an error. */
 static ssize_t dimmap_read_page(struct dimmap_file *file, loff_t pos, size_t length,
 				struct page *own, struct iov_iter *to)
 {
@@ -79,7 +79,7 @@ static ssize_t dimmap_each_page(struct kiocb *iocb, struct iov_iter *iter,
 
 ssize_t dimmap_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	/* any read may wait for a device */
+	/* no IOCB_NOWAIT: any read may wait for a device */
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
 	return dimmap_each_page(iocb, to, dimmap_read_page);

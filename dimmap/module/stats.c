@@ -127,7 +127,7 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	return n;
 }
 
-/* Counters show what a user's programs do. Only root reads them here; users read .stats. */
+/* Counters show what a user's programs do. So only root can read them here; users read .stats. */
 #define DIMMAP_ATTRIBUTE(what, rights) \
 	static struct dimmap_attribute dimmap_attr_##what = { \
 		.attr = { .name = #what, .mode = rights }, .show = what##_show }

@@ -10,7 +10,7 @@
 
 #include "dimmap.h"
 
-/* A page was needed. index: in pages of the file; file: its number in the mount. */
+/* A page was needed. index: in pages of the file; file: number of the file in the mount. */
 TRACE_EVENT(dimmapfs_get,
 
 	TP_PROTO(const struct dimmap_file *file, u64 index, unsigned int how, u8 found),

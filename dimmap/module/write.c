@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Write-back. Dirty pages are on a list of their pool, the longest dirty first. They are unmapped,
- * many at a time, and written in the order of the file, so that each page is written as it was at
- * one moment. A page that could not be written is dirty again, and the file's next sync returns the
- * error.
+ * Write-back. Dirty pages are on a list of their pool, the longest dirty first. Many pages are
+ * unmapped at a time, so that each is written as it was at one moment, and are written in the order
+ * of the file. A page that cannot be written becomes dirty again, and the file's next sync returns
+ * the error.
  */
 #include <linux/blkdev.h>
 #include <linux/cgroup.h>
@@ -43,7 +43,7 @@ int dimmap_throttle(struct dimmap_file *file)
 		finish_wait(&buffer->dirty_wait, &wait);
 		if (fatal_signal_pending(current))
 			return -EINTR;
-		/* a failing device does not stop writes that still have room */
+		/* do not wait for a failing device, as long as there is room for the write */
 	} while (atomic_read(&buffer->dirty) > most && !READ_ONCE(buffer->failing) &&
 		 !READ_ONCE(file->shut));
 	return 0;
@@ -56,7 +56,7 @@ static int dimmap_by_key(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The device has written N pages of FILE, or failed; any context. */
+/* Ends the write of N pages of FILE, with ERROR if it is not 0. May run in any context. */
 static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key,
 			      u32 n, int error)
 {
@@ -64,13 +64,13 @@ static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool 
 	unsigned long flags;
 	u32 i;
 
-	/* errors of a removed device do not count for the others */
+	/* errors of a removed device do not affect other devices */
 	if (!error || !READ_ONCE(file->shut))
 		WRITE_ONCE(buffer->failing, error != 0);
 	if (!error)
 		WRITE_ONCE(file->moved, jiffies);
 	spin_lock_irqsave(&pool->lock, flags);
-	/* the inode lives while it is visible under this lock (dimmap_leave()) */
+	/* the inode cannot be freed while it is visible under this lock, see dimmap_leave() */
 	if (error && file->inode)
 		mapping_set_error(file->inode->i_mapping, error);
 	pool->stat[error ? DIMMAP_WRITE_ERRORS : DIMMAP_WRITTEN] += error ? 1 : n;
@@ -127,7 +127,10 @@ void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	blk_finish_plug(&plug);
 }
 
-/* Pages to write: dirty before MARK, from FIRST to LAST of FILE; of all files when FILE is NULL. */
+/*
+ * Which pages to write: those that were dirty before MARK, from FIRST to LAST of FILE, or of all
+ * files if FILE is NULL.
+ */
 struct dimmap_choice {
 	struct dimmap_file *file;
 	pgoff_t first, last;
@@ -141,7 +144,10 @@ static bool dimmap_chosen(const struct dimmap_choice *choice, u64 key)
 				 dimmap_index(key) <= choice->last);
 }
 
-/* Takes up to N pages to write and marks them UNMAPPING. Sets BUSY when some are in use. */
+/*
+ * Takes up to N pages to write, and marks them UNMAPPING. Sets BUSY if some pages of the choice are
+ * in use.
+ */
 static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			 struct dimmap_pick *pick, u32 n, bool *busy)
 {
@@ -170,7 +176,7 @@ static u32 dimmap_choose(struct dimmap_lock_pool *pool, const struct dimmap_choi
 	return found;
 }
 
-/* Writes a batch of the chosen pages; returns how many were taken. The write lock is held. */
+/* Writes a batch of the chosen pages. Returns how many were taken. The write lock is held. */
 static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
 			     const struct dimmap_choice *choice, bool *busy)
 {
@@ -191,7 +197,7 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 		if (!frame->is_dirty)
 			continue;
 		dimmap_clean(buffer, pool, pick[i].x);
-		/* a dirty page, under the lock, keeps its file alive (dimmap_give_up()) */
+		/* under the lock, a dirty page keeps its file alive, see dimmap_give_up() */
 		refcount_inc(&dimmap_file_of_key(buffer, pick[i].key)->users);
 		frame->is_writing = true;
 		list_add_tail(&frame->dirty, &pool->writing);
@@ -203,7 +209,10 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 	return n;
 }
 
-/* How long a device may finish no awaited page, and when it last finished one; in jiffies. */
+/*
+ * How long a device may finish none of the awaited pages, and when it last finished one, in
+ * jiffies.
+ */
 struct dimmap_patience {
 	unsigned long limit;
 	unsigned long moved;
@@ -214,7 +223,7 @@ static bool dimmap_is_stuck(const struct dimmap_patience *patience)
 	return time_after(jiffies, patience->moved + patience->limit);
 }
 
-/* Takes the write lock; gives up when its holder waits for a device for too long. */
+/* Takes the write lock. Gives up if its holder waits for a device for too long. */
 static int dimmap_write_lock(struct dimmap_buffer *buffer, const struct dimmap_patience *patience)
 {
 	if (patience->limit == DIMMAP_FOREVER)
@@ -229,7 +238,7 @@ static int dimmap_write_lock(struct dimmap_buffer *buffer, const struct dimmap_p
 	return 0;
 }
 
-/* Counts pages of the choice at the device, up to MOST. The pool's lock is held. */
+/* Counts the pages of the choice that are being written, up to MOST. The pool's lock is held. */
 static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 				u32 most)
 {
@@ -244,7 +253,7 @@ static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimm
 	return n;
 }
 
-/* Waits until none of the chosen pages is at the device, or the time limit ends. */
+/* Waits until none of the chosen pages is being written, or until the time limit. */
 static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			       struct dimmap_patience *patience)
 {
@@ -256,8 +265,8 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 
 		spin_lock_irqsave(&pool->lock, flags);
 		/*
-		 * Later writes of other tasks are no progress for this choice, so its pages are
-		 * counted. The list is long: all of it is counted once a second only.
+		 * Count the pages of this choice: writes of other pages are no progress for it. The
+		 * list is long, so all of it is counted only once a second.
 		 */
 		n = dimmap_count_writing(pool, choice, all ? U32_MAX : 1);
 		if (all) {
@@ -328,7 +337,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 	return file->read_only ? 0 : dimmap_io_flush(file, patience);
 }
 
-/* The write-back thread: writes while more than dirty_bg percent is dirty. */
+/* The write-back thread. Writes while more than dirty_bg percent of the pages are dirty. */
 static int dimmap_writer(void *arg)
 {
 	struct dimmap_buffer *buffer = arg;
@@ -345,7 +354,7 @@ static int dimmap_writer(void *arg)
 		     !kthread_should_stop(); i++) {
 			struct dimmap_lock_pool *pool = &buffer->pool[i];
 
-			/* skip a pool with less than its share of dirty pages */
+			/* skip a pool that has less than its share of the allowed dirty pages */
 			if (READ_ONCE(pool->dirty_count) <= most / buffer->pools)
 				continue;
 			mutex_lock(&buffer->write_lock);

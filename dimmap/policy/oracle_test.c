@@ -7,7 +7,7 @@
 struct page {
 	uint64_t key;
 	unsigned faults;
-	bool was_new; /* s3fifo: in the small list when it was unmapped */
+	bool was_new; /* s3fifo: whether the page was in the small list when it was unmapped */
 };
 
 struct list {
@@ -16,16 +16,20 @@ struct list {
 };
 
 struct ghost {
-	uint64_t hash, number; /* NUMBER: number of evictions, including this one */
+	/*
+	 * the record of an evicted page; NUMBER is the number of evictions so far, including this
+	 * one
+	 */
+	uint64_t hash, number;
 };
 
 struct oracle {
 	char policy[16];
 	unsigned pages, victims_max, batch, free;
 	struct list first, second, victims;
-	unsigned hand; /* sieve: number of the oldest pages of FIRST that the hand has passed */
+	unsigned hand; /* sieve: how many of the oldest pages of FIRST the hand has passed */
 	unsigned *history, history_size, aged; /* of dimmap */
-	struct ghost *ghost; /* of s3fifo, unsorted */
+	struct ghost *ghost; /* s3fifo's ghosts, unsorted */
 	unsigned ghosts, ghost_places;
 	uint64_t ghosts_ever;
 	struct oracle_counts counts;
@@ -79,15 +83,18 @@ static bool is(const struct oracle *o, const char *policy)
 /* ------------------------------------------------------------------ dimmap */
 
 /*
- * The upper half of the hash selects a count. The number of counts is four times the number of
- * pages, rounded up to a power of two.
+ * Return the count of KEY. The upper half of the hash selects it. There are four times as many
+ * counts as pages, rounded up to a power of two.
  */
 static unsigned *count_of(const struct oracle *o, uint64_t key)
 {
 	return &o->history[(oracle_hash(key) >> 32) % o->history_size];
 }
 
-/* Was the page needed more often than the mean of all counts? Its first fault does not count. */
+/*
+ * Return whether the page was needed more often than the mean of all counts. Its first fault does
+ * not count.
+ */
 static bool hot(const struct oracle *o, const struct page *p)
 {
 	uint64_t sum = 0;
@@ -110,8 +117,8 @@ static void dimmap_admit(struct oracle *o, struct page p)
 }
 
 /*
- * Move hot pages at the head of the first list to the second list, which may have half of all
- * pages; beyond that, evict its oldest page.
+ * Move hot pages at the head of the first list to the second list. If the second list has more than
+ * half of all pages, evict its oldest page.
  */
 static struct page dimmap_pick(struct oracle *o)
 {
@@ -123,7 +130,7 @@ static struct page dimmap_pick(struct oracle *o)
 		append(&o->second, take(&o->first, 0));
 		moved++;
 	}
-	/* a pick moves 64 pages at most, then takes the next page of any kind */
+	/* a pick moves 64 pages at most, and then takes the next page, hot or not */
 	return moved == 64 && o->first.n ? take(&o->first, 0) : take(&o->second, 0);
 }
 
@@ -184,7 +191,7 @@ static struct page s3fifo_pick(struct oracle *o)
 	return p;
 }
 
-/* The upper half of the hash, modulo the number of places, selects the ghost's place. */
+/* The upper half of the hash, modulo the number of slots, selects the slot of a ghost. */
 static void s3fifo_freed(struct oracle *o, const struct page *p)
 {
 	uint64_t hash = oracle_hash(p->key);

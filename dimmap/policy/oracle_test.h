@@ -7,16 +7,16 @@
 
 /*
  * A second, simple implementation of a pool, for comparison in tests. It follows policy.h, the
- * comments of policies.c and the papers, with lists that are searched from their start and tables
- * that are summed each time.
+ * comments of policies.c and the papers. It searches lists from their start, and sums tables each
+ * time.
  */
 struct oracle;
 
 enum oracle_result { ORACLE_HIT, ORACLE_RECOVER, ORACLE_MISS };
 
 /*
- * VICTIMS of PAGES wait unmapped. BATCH pages, but at least one and at most a fourth of PAGES, are
- * unmapped at once. The caller frees the oracle.
+ * Make an oracle of PAGES pages, of which VICTIMS wait unmapped. It unmaps BATCH pages at once, but
+ * at least one and at most a fourth of PAGES. The caller frees the oracle.
  */
 struct oracle *oracle_new(const char *policy, unsigned pages, unsigned victims, unsigned batch);
 void oracle_free(struct oracle *o);
@@ -24,15 +24,15 @@ void oracle_free(struct oracle *o);
 enum oracle_result oracle_access(struct oracle *o, uint64_t key);
 
 /*
- * Access a page of a file of PAGES pages, as a program does; missing pages of its window of FILL
- * pages are read together with it.
+ * Access a page of a file of PAGES pages, as a program does. The missing pages of its window of
+ * FILL pages are read together with it.
  */
 enum oracle_result oracle_access_window(struct oracle *o, uint64_t key, unsigned fill,
 					uint64_t pages);
 
 /*
- * Keys in the order of a list: mapped pages on FIRST (sieve: ahead of the hand) or SECOND (sieve:
- * passed by the hand), or victims.
+ * Write the keys of a list in its order: mapped pages on FIRST (sieve: ahead of the hand) or on
+ * SECOND (sieve: passed by the hand), or victims.
  */
 enum oracle_list { ORACLE_FIRST, ORACLE_SECOND, ORACLE_VICTIM };
 unsigned oracle_count(const struct oracle *o, enum oracle_list list);

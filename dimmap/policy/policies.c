@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The policies (policy.h). All see the same events: admit, recover, freed.
+ * The policies (policy.h). All policies see the same events: admit, recover, freed.
  *
  * fifo: evicts the oldest page; the baseline for comparisons.
  * dimmap: Van Essen et al.'s DI-MMAP (Cluster Computing 18, 2015): a FIFO, a second FIFO for pages
@@ -34,13 +34,18 @@ static u16 *dimmap_history(struct dimmap_pool *pool, u32 x)
 	return &pool->history[dimmap_hash(pool->entry[x].key) >> 32 & pool->history_mask];
 }
 
-/* Returns whether a page was needed more often than the mean; its first fault does not count. */
+/*
+ * Returns whether a page was needed more often than the mean of all counts. Its first fault does
+ * not count.
+ */
 static bool dimmap_hot(const struct dimmap_pool *pool, u32 x)
 {
 	return (u64)(pool->entry[x].faults - 1) * (pool->history_mask + 1ull) > pool->history_sum;
 }
 
-/* Halves four counts; all are halved once in about as many admissions as the pool has pages. */
+/*
+ * Halves four counts. In about as many admissions as the pool has pages, each count is halved once.
+ */
 static void dimmap_age(struct dimmap_pool *pool)
 {
 	u32 i;
@@ -66,7 +71,7 @@ static u32 dimmap_pick(struct dimmap_pool *pool)
 {
 	u32 x, i;
 
-	/* half of the pages are for hot ones; 64 moves at most, since a lock is held */
+	/* hot pages get half of all pages; move 64 at most, since a lock is held */
 	for (i = 0; i < 64 && dimmap_count(pool, DIMMAP_SECOND) <= pool->pages / 2; i++) {
 		x = dimmap_head(pool, DIMMAP_FIRST);
 		if (x == DIMMAP_NONE)
@@ -111,7 +116,10 @@ static const struct dimmap_policy dimmap = {
 	.freed = dimmap_freed,
 };
 
-/* One queue has the pages ahead of the hand, the other the passed ones; they swap roles. */
+/*
+ * One queue has the pages ahead of the hand, the other queue those that the hand has passed. They
+ * swap roles.
+ */
 static enum dimmap_queue_id sieve_ahead(const struct dimmap_pool *pool)
 {
 	return pool->swapped ? DIMMAP_SECOND : DIMMAP_FIRST;
@@ -143,9 +151,9 @@ static const struct dimmap_policy sieve = {
 };
 
 /*
- * A ghost holds the time of eviction and one half of the key's hash; the other half selects its
- * slot, which a newer ghost can overwrite. It is valid until as many evictions have followed as the
- * main FIFO has pages.
+ * A ghost has the time of an eviction and one half of the key's hash. The other half selects its
+ * slot, which a newer ghost may overwrite. A ghost is valid until as many evictions have followed
+ * as the main FIFO has pages.
  */
 static u64 *s3fifo_ghost(struct dimmap_pool *pool, u32 x)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The choice of the pages that a dimmap buffer keeps. The kernel module and the simulator share
- * this code; it needs neither a kernel nor a C library, holds no lock and allocates nothing.
+ * Chooses the pages that a dimmap buffer keeps. The kernel module and the simulator share this
+ * code. It needs neither a kernel nor a C library, takes no lock and allocates nothing.
  *
- * A pool is a part of a buffer, in the module with a lock of its own: a number of pages, each with
- * its place in a file (its key). A policy cannot see that a program uses a mapped page. It sees
- * three events: a page is needed that is not present (admit); a page is needed that was unmapped as
- * a victim (recover); a victim's time is over (freed). Victims are a queue in the order of
- * unmapping; its length is the time in which a page can show that it is still in use.
+ * A pool is a part of a buffer; in the module it has a lock of its own. It has a number of pages,
+ * each with its place in a file (its key). A policy cannot see that a program uses a mapped page.
+ * It sees three events: a page is needed that is not present (admit); a page is needed that was
+ * unmapped as a victim (recover); a victim is no longer kept (freed). Victims are a queue in the
+ * order of unmapping. The longer the queue, the more time a page has to show that it is still in
+ * use.
  *
- * A page is on one queue: FREE, FIRST or SECOND (whose meaning is the policy's), VICTIM; or on none
- * while the caller unmaps, writes or frees it (AWAY).
+ * A page is on one queue: FREE, FIRST, SECOND or VICTIM. FIRST and SECOND mean what the policy
+ * wants. While the caller unmaps, writes or frees a page, it is on no queue (AWAY).
  */
 #ifndef NODEOS_DIMMAP_POLICY_POLICY_H
 #define NODEOS_DIMMAP_POLICY_POLICY_H
@@ -40,11 +41,11 @@ enum dimmap_queue_id {
 
 struct dimmap_entry {
 	u64 key;
-	u32 next, prev; /* neighbours on its queue */
+	u32 next, prev; /* neighbours on the page's queue */
 	u32 chain; /* the next entry of the hash bucket */
 	u16 faults; /* faults of the page, as the policy counts them */
 	u8 queue;
-	u8 from; /* the queue before it was picked */
+	u8 from; /* the queue of the page before it was picked */
 };
 
 struct dimmap_queue {
@@ -58,8 +59,8 @@ struct dimmap_pool {
 	u32 pages, mask;
 	struct dimmap_queue queue[DIMMAP_QUEUES];
 	u32 victims; /* intended length of the queue VICTIM */
-	bool swapped; /* sieve: FIRST and SECOND are swapped */
-	/* records of policies that remember pages which are not present */
+	bool swapped; /* sieve: whether FIRST and SECOND are swapped */
+	/* records of pages that are not present, for policies that need them */
 	u16 *history;
 	u64 history_sum;
 	u32 history_mask, history_age;
@@ -88,7 +89,7 @@ struct dimmap_policy {
 	void (*freed)(struct dimmap_pool *pool, u32 x);
 };
 
-/* The first is the default; NULL ends the list. */
+/* The first policy is the default. NULL ends the list. */
 extern const struct dimmap_policy *const dimmap_policies[];
 
 const struct dimmap_policy *dimmap_policy_find(const char *name);
@@ -107,7 +108,7 @@ void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x);
 u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x), void *arg);
 void dimmap_pool_free(struct dimmap_pool *pool, u32 x);
 
-/* For the policies only. */
+/* Only for the policies. */
 void dimmap_push(struct dimmap_pool *pool, enum dimmap_queue_id queue, u32 x);
 void dimmap_remove(struct dimmap_pool *pool, u32 x);
 u64 dimmap_hash(u64 key);

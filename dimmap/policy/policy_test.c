@@ -16,7 +16,7 @@ struct memory {
 	void *at;
 };
 
-/* Allocate exactly the pool's size, so that the sanitizer finds writes beyond it. */
+/* Allocate exactly the pool's size, so that the sanitizer finds writes beyond its end. */
 static void start(struct memory *m, const struct dimmap_policy *policy, uint32_t pages)
 {
 	m->at = calloc(1, dimmap_pool_size(policy, pages));
@@ -52,7 +52,7 @@ static bool fits(const struct model *t, uint32_t x, unsigned queue)
 	return t->state[x] == of[queue] && t->m.pool.entry[x].queue == queue;
 }
 
-/* Return a fault of the queues, or NULL. */
+/* Return what is wrong with the queues, or NULL. */
 static const char *wrong_queue(const struct model *t)
 {
 	const struct dimmap_pool *p = &t->m.pool;
@@ -122,7 +122,7 @@ static const char *wrong_history(const struct model *t)
 	return sum == p->history_sum ? NULL : "history_sum differs from the sum of the counts";
 }
 
-/* Returns a random page in a state. */
+/* Return a random page that is in STATE. */
 static uint32_t any(struct model *t, enum state state)
 {
 	uint32_t x = (uint32_t)random_below(&t->random, t->m.pool.pages);
@@ -198,7 +198,7 @@ static const char *do_oldest(struct model *t)
 	if (t->count[VICTIM] <= p->victims)
 		want = DIMMAP_NONE;
 	x = dimmap_pool_oldest(&t->m.pool, some_busy ? is_busy : NULL, t);
-	/* dimmap_pool_oldest() may give up after 16 busy pages */
+	/* dimmap_pool_oldest() gives up after 16 busy pages */
 	if (x != want && !(x == DIMMAP_NONE && t->busy[want]))
 		return "oldest returns another victim";
 	if (x != DIMMAP_NONE) {
@@ -254,7 +254,7 @@ static const char *do_random_action(struct model *t)
 	case 9:
 		return do_oldest(t);
 	case 10:
-		/* a taken page is freed, or stays a victim when its write fails */
+		/* a taken page is freed, or becomes a victim again as after a failed write */
 		if (t->count[TAKEN] && random_below(&t->random, 4) == 0) {
 			x = any(t, TAKEN);
 			dimmap_pool_unmapped(&t->m.pool, x);
@@ -264,7 +264,7 @@ static const char *do_random_action(struct model *t)
 		}
 		return NULL;
 	default:
-		/* a removed file or a failed read frees a page at any time */
+		/* a page may be freed at any time, as when its file is removed or its read fails */
 		do_free(t, random_below(&t->random, 2) ? MAPPED : VICTIM);
 		return NULL;
 	}
@@ -297,7 +297,7 @@ static void invariants(const struct dimmap_policy *policy)
 			if (!what)
 				what = wrong(&t);
 		}
-		ok(!what, "%s, %u pages: invariants hold after each of many operations",
+		ok(!what, "%s, %u pages: the invariants hold after each of many operations",
 		   policy->name, sizes[i]);
 		if (what)
 			diag("%s, after %u", what, done);
@@ -307,7 +307,7 @@ static void invariants(const struct dimmap_policy *policy)
 
 /* ------------------------------------------------------------------ the oracle */
 
-/* Access a page as the module does with one task and clean pages. */
+/* Access a page like the module with one task and clean pages. */
 static enum oracle_result access_page(struct dimmap_pool *pool, uint64_t key, uint32_t batch)
 {
 	uint32_t x = dimmap_pool_find(pool, key), y[64], n;
@@ -349,7 +349,7 @@ static bool same(const struct dimmap_pool *pool, const struct oracle *o)
 	       same_queue(pool, DIMMAP_VICTIM, o, ORACLE_VICTIM);
 }
 
-/* Random accesses whose kind changes from time to time. */
+/* Make random accesses. Their kind changes from time to time. */
 struct walk {
 	struct random random;
 	uint64_t pages, scan, hot;
@@ -393,7 +393,7 @@ static uint64_t walk_next(struct walk *w)
 	}
 }
 
-/* Returns the number of accesses before the first difference. */
+/* Return the number of accesses before the first difference to the oracle. */
 static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint32_t batch,
 			uint64_t seed, unsigned accesses, unsigned every)
 {
@@ -404,11 +404,11 @@ static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint
 	unsigned i;
 
 	start(&m, policy, pages);
-	/* also test a time of ghosts that wraps */
+	/* let the ghosts' time wrap around in some runs */
 	m.pool.ghost_time = seed % 3 ? 0 : UINT32_MAX - pages;
 	walk_start(&w, seed, pages);
 	for (i = 0; i < accesses; i++) {
-		/* no key 0: its hash is 0, so its ghost at time 0 would equal an empty slot */
+		/* use no key 0: its hash is 0, so its ghost at time 0 would equal an empty slot */
 		uint64_t key = (walk_next(&w) + 1) | seed % 5 << 48;
 
 		if (access_page(&m.pool, key, clipped) != oracle_access(o, key) ||
@@ -445,14 +445,15 @@ static void against_oracle(const struct dimmap_policy *policy)
 
 static void test_names_of_policies(void)
 {
-	is(dimmap_policies[0]->name, "s3fifo", "dimmap_policies: s3fifo is the default");
+	is(dimmap_policies[0]->name, "s3fifo",
+	   "dimmap_policies: s3fifo is the first policy, the default");
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		ok(dimmap_policy_find(dimmap_policies[i]->name) == dimmap_policies[i],
 		   "dimmap_policy_find: finds %s", dimmap_policies[i]->name);
 	ok(!dimmap_policy_find("") && !dimmap_policy_find("fif") && !dimmap_policy_find("fifos") &&
 		   !dimmap_policy_find("FIFO"),
 	   "dimmap_policy_find: NULL for an unknown name");
-	/* the first number of splitmix64 with the seed 0 */
+	/* expect the first number of splitmix64 with the seed 0 */
 	ok(dimmap_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu &&
 		   oracle_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu,
 	   "dimmap_hash: equals splitmix64");
@@ -478,7 +479,7 @@ static void test_victims(void)
 }
 
 /*
- * Use a page more often than a count can represent, in a pool of one page, so that no page stays a
+ * Use a page more often than a count can represent. The pool has one page, so that no page stays a
  * victim.
  */
 static void test_saturation(void)
@@ -500,11 +501,12 @@ static void test_saturation(void)
 	is_int((long long)m.pool.history_sum, 65535,
 	       "dimmap: the history keeps the count of a freed page");
 	x = dimmap_pool_admit(&m.pool, 7);
-	is_int(m.pool.entry[x].faults, 65535, "dimmap: a readmitted page gets back its count");
+	is_int(m.pool.entry[x].faults, 65535,
+	       "dimmap: a page that is admitted again gets its old count");
 	free(m.at);
 }
 
-/* A page that is freed early, such as when its file is removed, leaves no record. */
+/* A page that is freed early, for example when its file is removed, must leave no record. */
 static void test_policy_dropped(void)
 {
 	struct memory m;
@@ -525,8 +527,8 @@ static void test_ghosts(void)
 	unsigned soon = 0, soon_back = 0, late_back = 0;
 
 	/*
-	 * pages are used once; GAP of them are evicted before the first one comes back; the main
-	 * list may have 950
+	 * Each page is used once. GAP pages are evicted before the first one is used again. The
+	 * main list may have 950 pages.
 	 */
 	for (unsigned gap = 1; gap < 1800; gap += 7) {
 		uint64_t first = 10000 * gap;
@@ -544,10 +546,11 @@ static void test_ghosts(void)
 		free(m.at);
 	}
 	ok(soon_back > soon / 2,
-	   "s3fifo: a page that comes back soon enters the main list, unless another ghost has "
-	   "its slot: %u of %u",
+	   "s3fifo: a page that is needed again soon enters the main list, unless another ghost "
+	   "has its slot: %u of %u",
 	   soon_back, soon);
-	is_int(late_back, 0, "s3fifo: a page that comes back late does not enter the main list");
+	is_int(late_back, 0,
+	       "s3fifo: a page that is needed again late does not enter the main list");
 }
 
 /* ------------------------------------------------------------------ a scan beside hot pages */

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The pages of a pool: where they are, on which queue, and how they come and go (policy.h). */
+/*
+ * The pages of a pool: their places, their queues, and how they are admitted and freed (policy.h).
+ */
 #include "policy.h"
 
-/* Spreads keys, neighbours too (the finalizer of splitmix64, Steele et al. 2014). */
+/*
+ * Hashes a key, so that neighbouring keys are far apart (the finalizer of splitmix64, Steele et al.
+ * 2014).
+ */
 u64 dimmap_hash(u64 key)
 {
 	key ^= key >> 30;
@@ -12,7 +17,7 @@ u64 dimmap_hash(u64 key)
 	return key ^ key >> 31;
 }
 
-/* Returns the least power of two that is not below N. */
+/* Returns the smallest power of two that is not below N. */
 static u32 dimmap_power(u32 n)
 {
 	u32 power = 1;

@@ -11,7 +11,7 @@
 
 /*
  * Accesses of programs to pages of files, in order. Pages are numbered in the order of their first
- * access, so that arrays can hold data of pages.
+ * access, so that a page's number is an index into arrays.
  */
 struct accesses {
 	uint32_t *page; /* for each access, the page's number, and ACCESS_WRITE for a write */
@@ -27,7 +27,7 @@ struct accesses {
 };
 
 #define ACCESS_WRITE (1u << 31)
-#define ACCESSES_MAX (UINT32_MAX - 1) /* pages: half as many */
+#define ACCESSES_MAX (UINT32_MAX - 1) /* pages: largest number of pages: half of that */
 #define ACCESS_FILES_MAX 1024
 
 static inline uint32_t access_page(const struct accesses *a, size_t i)
@@ -41,15 +41,15 @@ static inline bool access_write(const struct accesses *a, size_t i)
 }
 
 /*
- * A must be all zeros at first. These functions return 0, or -1 with ERR; after -1, A may be used
- * only by accesses_free().
+ * A must be all zeros at first. These functions return 0, or -1 with ERR. After -1, only
+ * accesses_free() may use A.
  */
 
-/* Begin another file of PAGES pages; later accesses_add() calls are for it. */
+/* Begin another file, which has PAGES pages. Later calls of accesses_add() are for this file. */
 int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
-/* Add another file, with all accesses of a page trace (dimmap/load/trace.h). */
+/* Add another file and all accesses to it, from a page trace (dimmap/load/trace.h). */
 int accesses_read(struct accesses *a, const char *path, struct errbuf *err);
 int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf *err);
 
@@ -62,7 +62,7 @@ struct pattern {
 		PATTERN_SCAN,
 		PATTERN_LOOP
 	} kind;
-	double a; /* exponent of zipf and drift; loop: percent of hot pages */
+	double a; /* zipf and drift: the exponent; loop: percentage of hot pages */
 };
 
 /* Parse "uniform", "zipf:A", "drift:A", "scan" or "loop:H". Returns 0, or -1 with ERR. */
@@ -73,7 +73,7 @@ struct accesses_wish {
 	struct pattern pattern;
 	uint64_t size; /* pages */
 	uint64_t n;
-	unsigned writes; /* percent of the accesses */
+	unsigned writes; /* percentage of writes among the accesses */
 	uint64_t seed;
 };
 

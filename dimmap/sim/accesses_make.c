@@ -13,7 +13,7 @@ int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 	static const struct {
 		const char *name;
 		enum pattern_kind kind;
-		double min, max; /* range of the value after the name; 0: no value */
+		double min, max; /* range of the value after the name; both 0: no value */
 	} known[] = {
 		{ "uniform", PATTERN_UNIFORM, 0, 0 },
 		{ "scan", PATTERN_SCAN, 0, 0 },
@@ -39,7 +39,7 @@ int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 			    "with H from 0.001 to 99");
 }
 
-/* drift: after this many accesses each rank moves to another page */
+/* drift: after so many accesses, each rank moves to another page */
 #define DRIFT 64
 
 int accesses_make(struct accesses *a, const struct accesses_wish *w, struct errbuf *err)

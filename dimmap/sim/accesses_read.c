@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reads page traces, whose contents are not trusted. */
+/* Reads page traces. Their contents are not trusted. */
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +31,10 @@ static uint64_t u64_at(const unsigned char *at)
 	return le64toh(n);
 }
 
-/* After a short read of F: returns -1 with ERR on an error, 0 at the end of the file. */
+/*
+ * To be called after a short read of F. Returns 0 if the file has ended, or -1 with ERR on an
+ * error.
+ */
 static int check_short_read(FILE *f, const char *name, struct errbuf *err)
 {
 	return ferror(f) ? errprintf(err, "%s: %s", name, strerror(errno)) : 0;
@@ -68,7 +71,7 @@ static int accesses_read_head(struct head *head, FILE *f, const char *name, stru
 	if (merge > 1)
 		return errprintf(
 			err,
-			"%s: bad flag for repeats that are left out: expected 0 or 1, got %" PRIu32,
+			"%s: byte 28 must be 0 or 1 (repeats are left out), not %" PRIu32,
 			name, merge);
 	return 0;
 }

@@ -11,7 +11,7 @@
 
 static char path[256];
 
-/* Read traces that the trace writer of the loads has written. */
+/* Test traces that the trace writer of the loads has written. */
 static void test_accesses_round_trip(void)
 {
 	static const struct {
@@ -38,14 +38,14 @@ static void test_accesses_round_trip(void)
 		       err.text);
 	}
 	ok(a.n == 12 && a.pages == 8 && a.writes == 6 && a.files == 2,
-	   "accesses_read: twelve accesses to eight pages of two files");
+	   "accesses_read: two traces have twelve accesses to eight pages of two files");
 	for (size_t i = 0; i < a.n; i++) {
 		uint64_t key = a.key[access_page(&a, i)];
 
 		bad += key != ((uint64_t)(i / 6) << 48 | want[i % 6][0]) ||
 		       access_write(&a, i) != want[i % 6][1];
 	}
-	is_int(bad, 0, "accesses_read: accesses equal the written ones");
+	is_int(bad, 0, "accesses_read: the accesses equal those that were written");
 	is_int((long long)a.file_pages[1], 100000, "accesses_read: gives the size of the file");
 	accesses_free(&a);
 }
@@ -64,7 +64,7 @@ static void test_accesses_many(void)
 		bad += a.key[access_page(&a, i)] != random_split(&x) % 50000 * 20000000 ||
 		       access_write(&a, i) != (i & 1);
 	ok(!bad && a.n == 200000 && a.pages > 49000 && a.pages <= 50000,
-	   "accesses_add: keeps 200,000 accesses to %u pages far apart", a.pages);
+	   "accesses_add: keeps 200,000 accesses to %u pages that are far apart", a.pages);
 	accesses_free(&a);
 }
 
@@ -144,7 +144,7 @@ static void test_accesses_troubles(void)
 	refused(&r, sizeof(r), "t: 65537 threads: 65536 at most");
 	r = good_raw();
 	r.merge = htole32(2);
-	refused(&r, sizeof(r), "t: bad flag for repeats that are left out: expected 0 or 1, got 2");
+	refused(&r, sizeof(r), "t: byte 28 must be 0 or 1 (repeats are left out), not 2");
 	r = good_raw();
 	r.record[2] = htole64(10);
 	refused(&r, sizeof(r), "t: record 2: page 10 (allowed: below 10)");
@@ -163,7 +163,7 @@ static void test_accesses_troubles(void)
 	accesses_free(&a);
 }
 
-/* Valid traces with random bytes and lengths are read, or refused with one line. */
+/* Test that valid traces with changed bytes and lengths are read, or are refused with one line. */
 static void test_at_random(void)
 {
 	unsigned read = 0, refused_ = 0, bad = 0;
@@ -178,7 +178,7 @@ static void test_at_random(void)
 		size_t size = random_below(&random, 2) ? sizeof(r)
 						       : random_below(&random, sizeof(r) + 1);
 
-		/* after the magic, so that the other checks are reached */
+		/* change no byte of the magic, so that the other checks are reached */
 		for (uint64_t n = random_below(&random, 4); n--;)
 			byte[8 + random_below(&random, sizeof(r) - 8)] =
 				(unsigned char)(random_below(&random, 3)
@@ -198,7 +198,9 @@ static void test_at_random(void)
 		accesses_free(&a);
 	}
 	ok(!bad && read > 1000 && refused_ > 1000,
-	   "accesses_parse: of traces with random bytes %u are read, %u refused", read, refused_);
+	   "accesses_parse: traces with changed bytes are read, or refused with one line: %u read, "
+	   "%u refused",
+	   read, refused_);
 }
 
 int main(void)

@@ -13,7 +13,7 @@ static void count_eviction(struct buffer_counts *c, bool dirty)
 /* ------------------------------------------------------------------ LRU */
 
 struct recent {
-	uint32_t older, newer; /* page numbers; the entry A.pages has the ends of the list */
+	uint32_t older, newer; /* page numbers; entry A->pages has the ends of the list */
 	bool in, dirty;
 };
 
@@ -86,7 +86,7 @@ uint32_t *bounds_next(const struct accesses *a)
 	return next;
 }
 
-/* A heap of the present pages; the top is needed last. */
+/* A heap of the present pages. The page at its top is needed last. */
 struct heap {
 	uint32_t *page, n;
 	uint32_t *place, *next; /* by page */
@@ -156,7 +156,7 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 			}
 			bounds_put(h, h->n++, x);
 		}
-		/* X was the page needed soonest, so it can only rise */
+		/* X was the page that is needed first of all, so it can only rise */
 		h->next[x] = next[i];
 		heap_rise(h, h->place[x]);
 		dirty[x] |= access_write(a, i);

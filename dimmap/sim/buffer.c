@@ -107,8 +107,8 @@ static struct part *buffer_part_of(struct buffer *b, uint64_t key)
 }
 
 /*
- * Admit the pages that are read together with KEY. Windows are aligned and a power of two, so no
- * window is in two pools.
+ * Admit the pages that are read together with KEY. Windows are aligned, and their size is a power
+ * of two, so no window is in two pools.
  */
 static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_t file_pages)
 {
@@ -121,8 +121,8 @@ static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_
 }
 
 /*
- * A page on FIRST or SECOND is always mapped, as there is no write-back that unmaps pages. So the
- * policy does not see accesses to it.
+ * A page on FIRST or SECOND is always mapped, since no write-back unmaps pages here. So the policy
+ * does not see accesses to it.
  */
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write)
 {

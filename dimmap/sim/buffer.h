@@ -8,8 +8,8 @@
 #include "dimmap/policy/policy.h"
 
 /*
- * A dimmap buffer without memory and files: it behaves like dimmapfs with one task at a time and
- * clean pages, and its counts equal those of .stats: misses are "major", and so on. Dirty pages are
+ * A dimmap buffer without memory and files. It behaves like dimmapfs with one task at a time and
+ * clean pages. Its counts equal those of .stats, for example misses are "major". Dirty pages are
  * counted at eviction, but writes take no time, and there is no write-back.
  */
 struct buffer_options {
@@ -36,15 +36,15 @@ enum buffer_result { BUFFER_HIT, BUFFER_RECOVER, BUFFER_MISS };
 
 struct buffer;
 
-/* The caller frees the buffer. NULL if out of memory. */
+/* Returns NULL if out of memory. The caller frees the buffer. */
 struct buffer *buffer_new(const struct buffer_options *o);
 void buffer_free(struct buffer *b); /* NULL is allowed */
 
-/* A program uses the page KEY, file << 48 | index, of a file of FILE_PAGES pages. */
+/* Let a program use the page KEY, which is file << 48 | index. Its file has FILE_PAGES pages. */
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write);
 
 const struct buffer_counts *buffer_counts(const struct buffer *b);
-uint64_t buffer_present(const struct buffer *b); /* pages that an access would find */
+uint64_t buffer_present(const struct buffer *b); /* number of pages that an access would find */
 const struct dimmap_pool *buffer_pool(const struct buffer *b, uint32_t i);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-dimsim: replay a program's accesses with the policies of dimmap, by the same code as in
+ * nodeos-dimsim: replays a program's accesses with the policies of dimmap, whose code is that of
  * the kernel module.
  */
 #include <errno.h>
@@ -56,7 +56,7 @@ static int play_policy(const struct accesses *a, const struct options *o, unsign
 
 	if (o->has_victims)
 		own.victims = (uint32_t)o->victims;
-	/* as in the module: the pages that one instruction needs at once must fit into a pool */
+	/* as in the module, the pages that one instruction needs at once must fit into a pool */
 	b.pools = pages / 16 > 1 ? pages / 16 : 1;
 	if (o->pools < b.pools)
 		b.pools = (uint32_t)o->pools;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: every trace that is read can be replayed with each policy, with no fewer misses
- * than OPT; every other input is refused with one line. clang -fsanitize=fuzzer,address,undefined
+ * libFuzzer target. Every trace that can be read can be replayed with each policy, with no fewer
+ * misses than OPT. Any other input is refused with one line. clang
+ * -fsanitize=fuzzer,address,undefined
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static void play_all(const struct accesses *a)
 	free(next);
 }
 
-/* Turn input that is no trace, as most input, into accesses, one for each byte. */
+/* Make an access of each byte of an input that is not a trace. This is so for most inputs. */
 static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, struct errbuf *err)
 {
 	int result = accesses_add_file(a, 128, err);

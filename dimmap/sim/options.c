@@ -79,7 +79,7 @@ static int options_refuse_policy(const char *word, struct errbuf *err)
 			 word_list(list, sizeof(list), name));
 }
 
-/* Call ADD with each word of a list, even an empty word. Returns 0, or -1 if ADD does. */
+/* Call ADD for each word of a list, even for an empty word. Returns 0, or -1 if ADD returns -1. */
 static int each_word(struct options *o, const char *list,
 		     int (*add)(struct options *o, const char *word, struct errbuf *err),
 		     struct errbuf *err)
@@ -219,9 +219,10 @@ int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *e
 	}
 	o->trace = argv + optind;
 	if (!*o->trace && !o->has_pattern)
-		return errprintf(err, "nothing to replay: expected a TRACE or --pattern");
+		return errprintf(err, "nothing to replay: give a TRACE or --pattern");
 	if (*o->trace && o->has_pattern)
-		return errprintf(err, "--pattern and a TRACE: expected only one of them");
+		return errprintf(err,
+				 "--pattern and a TRACE exclude each other: give only one of them");
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 
 #define POLICIES_MAX (LINES_MAX - 2)
 
-/* A requested size of the buffer: pages, or percent of the pages in use. */
+/* A requested size of the buffer: a number of pages, or a percentage of the pages in use. */
 struct wish {
 	double amount;
 	bool percent;
@@ -31,10 +31,15 @@ struct options {
 
 extern const char options_usage[];
 
-/* Returns 0, 1 for --help, 2 for --version, or -1 with ERR for wrong usage. */
+/*
+ * Parse the command line. Returns 0, 1 for --help, 2 for --version, or -1 with ERR for wrong usage.
+ */
 int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
-/* Fill SIZE for PAGES pages in use: ascending, each once. Returns their number. */
+/*
+ * Fill SIZE with the sizes for PAGES pages in use, ascending and without repeats. Returns their
+ * number.
+ */
 unsigned options_sizes(const struct options *o, uint32_t pages, uint32_t size[SIZES_MAX]);
 
 #endif

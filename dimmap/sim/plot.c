@@ -12,13 +12,13 @@
 #define TOP 84
 #define BOTTOM 84
 #define TITLE_MAX 80
-#define NAME_STEP 19.0 /* between two names */
-#define TICK_STEP 56.0 /* between two sizes */
+#define NAME_STEP 19.0 /* least distance between two names */
+#define TICK_STEP 56.0 /* least distance between the labels of two sizes */
 
 struct look {
 	const char *name, *color, *dash;
 	double width;
-	const char *mark; /* a path round 0,0; "": none */
+	const char *mark; /* the mark, a path around 0,0; "": no mark */
 };
 
 /* Colours, marks and dashes that colour-blind people can distinguish (Okabe and Ito). */
@@ -41,7 +41,7 @@ static const struct look *look_of(const char *name)
 	return &other;
 }
 
-/* Write the title; of a long title, such as a path, only the end. */
+/* Write the title. If it is long, as a path may be, write only its end. */
 static void put_title(FILE *f, const char *text)
 {
 	if (strlen(text) > TITLE_MAX) {
@@ -53,7 +53,8 @@ static void put_title(FILE *f, const char *text)
 			fputs("&lt;", f);
 		else if (*text == '&')
 			fputs("&amp;", f);
-		else if (*text < ' ' || *text > '~') /* the encoding is unknown */
+		/* bytes that are not ASCII: the encoding is unknown */
+		else if (*text < ' ' || *text > '~')
 			putc('?', f);
 		else
 			putc(*text, f);
@@ -87,7 +88,7 @@ static void plot_put_axes(FILE *f, const struct results *r)
 	for (unsigned i = 0; i < r->sizes; i++) {
 		double x = plot_x_of(r, i);
 
-		/* skip labels that overlap; the last is always printed */
+		/* skip labels that would overlap; the last label is always printed */
 		if (x - before < TICK_STEP ||
 		    (i + 1 < r->sizes && plot_x_of(r, r->sizes - 1) - x < TICK_STEP))
 			continue;

@@ -12,14 +12,14 @@
 
 /* Results of each policy in buffers of several sizes. */
 struct results {
-	const char *what; /* the name of the trace or pattern */
+	const char *what; /* name of the trace or pattern */
 	uint64_t accesses, writes, pages;
 	uint32_t batch, fill, pools;
-	uint32_t size[SIZES_MAX]; /* of the buffer in pages, ascending */
+	uint32_t size[SIZES_MAX]; /* sizes of the buffer in pages, ascending */
 	unsigned sizes;
 	struct line {
 		const char *name;
-		bool policy; /* false: a bound */
+		bool policy; /* false: the row is a bound */
 		struct buffer_counts counts[SIZES_MAX];
 	} line[LINES_MAX];
 	unsigned lines;

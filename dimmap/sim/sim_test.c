@@ -52,7 +52,7 @@ static uint64_t misses(const struct accesses *a, const char *policy, uint32_t pa
 /* ------------------------------------------------------------------ naive LRU and OPT */
 
 /*
- * The naive bounds: present pages are in an array, and the last or next use of a page is searched
+ * The naive bounds. Present pages are in an array, and the last or next use of a page is searched
  * in the whole trace.
  */
 static size_t used_before(const struct accesses *a, size_t now, uint32_t page)
@@ -132,8 +132,8 @@ static void test_sim_bounds(void)
 		slow = naive(&a, size, false);
 		bad_lru += !same_misses(&lru, &slow) || lru.evicted_dirty != slow.evicted_dirty;
 		/*
-		 * OPT may evict pages that are never needed again in any order, so the number of
-		 * dirty pages may differ
+		 * do not compare dirty pages: OPT may evict pages that are never needed again in
+		 * any order
 		 */
 		slow = naive(&a, size, true);
 		bad_opt += !same_misses(&opt, &slow);
@@ -145,7 +145,7 @@ static void test_sim_bounds(void)
 	is_int(bad_opt, 0, "bounds_opt: equals a search ahead at each eviction, %u times", n);
 }
 
-/* Compare with numbers counted by hand, for an example like Belady's. */
+/* Compare an example like Belady's with numbers that were counted by hand. */
 static void test_sim_by_hand(void)
 {
 	static const uint64_t order[] = { 1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5 };
@@ -177,9 +177,9 @@ static void test_sim_by_hand(void)
 /* ------------------------------------------------------------------ known values */
 
 /*
- * Uniform random accesses: with any policy, the next access hits with the probability p that its
- * page is present. So hits minus the sum of p are a fair game, whose variance is the sum of p (1 -
- * p).
+ * Test uniform random accesses. With any policy, the next access hits with the probability p, the
+ * share of pages that are present. So the number of hits has the mean sum of p and the variance sum
+ * of p (1 - p).
  */
 static void uniform(const char *policy)
 {
@@ -217,21 +217,21 @@ static void test_scan(void)
 
 	make(&a, "scan", 101, 5050, 1);
 	is_int((long long)misses(&a, "fifo", 100, 1), 5050,
-	       "a cyclic scan of one page more than the buffer: fifo always misses");
+	       "fifo: a cyclic scan of one page more than the buffer always misses");
 	is_int((long long)misses(&a, "fifo", 100, 64), 5050,
-	       "a cyclic scan of one page more than the buffer: fifo in batches always misses");
+	       "fifo in batches: a cyclic scan of one page more than the buffer always misses");
 	bounds_lru(&a, 100, &c);
 	is_int((long long)c.misses, 5050,
-	       "a cyclic scan of one page more than the buffer: LRU always misses");
+	       "LRU: a cyclic scan of one page more than the buffer always misses");
 	next = bounds_next(&a);
 	bounds_opt(&a, next, 100, &c);
 	/* 101 misses in the first round, then one miss in 100 accesses */
 	is_int((long long)c.misses, 101 + (5050 - 101) / 100,
-	       "a cyclic scan of one page more than the buffer: OPT misses once in 100");
+	       "OPT: a cyclic scan of one page more than the buffer misses once in 100 accesses");
 	free(next);
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		is_int((long long)misses(&a, dimmap_policies[i]->name, 101, 1), 101,
-		       "a cyclic scan that fits into the buffer: %s misses each page once",
+		       "%s: a cyclic scan that fits into the buffer misses each page once",
 		       dimmap_policies[i]->name);
 	accesses_free(&a);
 }
@@ -271,7 +271,7 @@ static void test_opt_is_best(void)
 
 /* ------------------------------------------------------------------ pools, windows, counts */
 
-/* The upper half of the hash of a page's 2 MiB window selects its pool. */
+/* Return the pool of a page: the upper half of the hash of its window of 2 MiB selects it. */
 static unsigned pool_of(uint64_t key, unsigned pools)
 {
 	uint64_t file = key >> 48, index = key & 0xffffffffffffu,
@@ -353,7 +353,7 @@ static void test_evictions(void)
 {
 	struct buffer *b = start("fifo", 8, 64);
 
-	/* 8 pages: batches of 2 */
+	/* with 8 pages, batches have 2 pages */
 	for (uint64_t key = 0; key < 8; key++)
 		buffer_access(b, key, 100, key % 4 == 0);
 	is_int((long long)buffer_counts(b)->batches, 0,
@@ -366,11 +366,11 @@ static void test_evictions(void)
 	is_int((long long)buffer_counts(b)->evicted_dirty, 1,
 	       "buffer_access: counts the dirty page of a batch");
 	is_int((long long)buffer_present(b), 7,
-	       "buffer_present: counts seven pages after the batch");
+	       "buffer_present: returns 7 after the batch is unmapped");
 	is_int(buffer_access(b, 0, 100, false), BUFFER_MISS,
 	       "buffer_access: the oldest page was evicted");
 	is_int(buffer_access(b, 2, 100, false), BUFFER_HIT,
-	       "buffer_access: the third page is present");
+	       "buffer_access: the third page is still present");
 	for (uint64_t key = 20; key < 28; key++)
 		buffer_access(b, key, 100, false);
 	is_int((long long)buffer_counts(b)->evicted_dirty, 2,
@@ -384,7 +384,7 @@ static void test_evictions(void)
 	is_int(buffer_access(b, 16, 100, false) + buffer_access(b, 31, 100, false), 2 * BUFFER_HIT,
 	       "buffer_access: the window of page 21 is 16 to 31");
 	is_int(buffer_access(b, 15, 100, false), BUFFER_MISS,
-	       "buffer_access: the window of page 21 is without page 15");
+	       "buffer_access: the window of page 21 does not have page 15");
 	buffer_access(b, 99, 100, false);
 	is_int((long long)buffer_counts(b)->read, 16 + 16 + 4,
 	       "buffer_access: a window ends with the file");
@@ -424,7 +424,7 @@ static void test_sim_patterns(void)
 	make(&a, "zipf:1.2", 1000, 10000, 5);
 	make(&b, "zipf:1.2", 1000, 10000, 5);
 	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0,
-	   "accesses_make: a seed repeats its accesses");
+	   "accesses_make: the same seed makes the same accesses");
 	ok(a.writes > 1800 && a.writes < 2200, "accesses_make: 20 %% are writes: %llu",
 	   (unsigned long long)a.writes);
 	accesses_free(&b);
@@ -533,7 +533,7 @@ static void test_sim_picture(void)
 		snprintf(word, sizeof(word), ">%s</text>", names[i]);
 		is_int(count(text, word), 1, "results_svg: the name of %s appears once", names[i]);
 	}
-	/* all lines end at one point, but the names must not overlap */
+	/* all lines end at one point, but their names must not overlap */
 	for (at = text; (at = strstr(at, "<text x='868' y='")) != NULL; at++) {
 		double y = strtod(at + strlen("<text x='868' y='"), NULL);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tests the contents of a file after a power cut. The device below it is dm-log-writes, whose log
- * has all writes and all flushes of the device's cache in order: of the writes since the last flush
- * any sector may be present or missing. The kernel describes the log in
- * Documentation/admin-guide/device-mapper/log-writes.rst.
+ * Tests the contents of a file after a power cut. The device below the file is dm-log-writes. Its
+ * log has all writes, and all flushes of the device's cache, in order. After a power cut, each
+ * sector that was written since the last flush may be present or missing. The kernel describes the
+ * log in Documentation/admin-guide/device-mapper/log-writes.rst.
  *
  * crash write FILE PAGES THREADS WRITES SEED RECORD DEVICE: each thread makes WRITES writes to the
  *	file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After
@@ -84,8 +84,8 @@ static void *all_of(const char *path, size_t *size)
 }
 
 /*
- * Each word of a page encodes its place, the number of the page's write (its epoch: 1, 2, 3, ...),
- * and whether the write was by a mapping. A word of epoch 0 is zero: not written yet.
+ * Each word of a page encodes its place, its epoch (1, 2, 3, ...: the number of the write of its
+ * page), and whether it was written by a mapping. A word of epoch 0 is zero: not written yet.
  */
 static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
 {
@@ -106,11 +106,11 @@ static const char *device;
 static uint32_t pages, threads, writes, marks;
 static uint64_t seed;
 static uint64_t *mapping;
-/* the last complete write of each page; a page belongs to one thread */
+/* epoch of the last complete write of each page; a page belongs to one thread */
 static _Atomic uint32_t *complete;
 /*
- * Allows one sync at a time, as dm-log-writes can log overlapping flushes in reverse order. Other
- * threads write meanwhile.
+ * Allows one sync at a time, since dm-log-writes may log overlapping flushes in reverse order.
+ * Other threads write meanwhile.
  */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -139,8 +139,8 @@ static void tell(const uint32_t *safe)
 }
 
 /*
- * Write the next epoch of a page. A mapping is written word by word, so that write-back may see an
- * incomplete page; write() changes the page as a whole.
+ * Write the next epoch of a page. By a mapping, words are written one by one, so that write-back
+ * may see an incomplete page. By write(), the page is changed as a whole.
  */
 static void write_page(uint32_t page, int mapped, int flags)
 {
@@ -161,7 +161,7 @@ static void write_page(uint32_t page, int mapped, int flags)
 }
 
 /*
- * Sync a part of the file: writes to its pages that were complete before the sync are safe after
+ * Sync a part of the file. Writes to its pages that were complete before the sync are safe after
  * it.
  */
 static void sync_one(uint64_t random, uint32_t mine)
@@ -253,10 +253,10 @@ static int do_write(char **argv)
 
 /* ---- judging ---- */
 
-/* The record: the number of pages, and for each mark the safe epoch of each page. */
+/* The record has the number of pages, and for each mark the safe epoch of each page. */
 static uint32_t *told;
 static size_t told_marks;
-static uint32_t torn; /* number of pages that were seen with several epochs */
+static uint32_t torn; /* number of pages that had words of several epochs */
 
 static void read_told(const char *path)
 {
@@ -268,7 +268,7 @@ static void read_told(const char *path)
 	told_marks = (size / 4 - 1) / pages;
 }
 
-/* Fill SAFE with the safe epochs by all marks up to NUMBER. */
+/* Fill SAFE with the epochs that are safe by the marks up to NUMBER. */
 static void safe_at(uint32_t number, uint32_t *safe)
 {
 	memset(safe, 0, pages * sizeof(*safe));
@@ -279,9 +279,9 @@ static void safe_at(uint32_t number, uint32_t *safe)
 }
 
 /*
- * Check that the words existed at one moment: they are all of one epoch; or, as a mapping is
- * written from the first word to the last, the first words are of one epoch and the rest of the
- * preceding epoch. Returns the fault, or NULL.
+ * Check that the words existed at one moment. Either all words are of one epoch, or the first words
+ * are of one epoch and the rest are of the preceding epoch, since a mapping is written from the
+ * first word to the last. Returns the fault, or NULL.
  */
 static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
 {
@@ -291,11 +291,11 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 		uint32_t epoch = epoch_of(at[w]), mapped = (uint32_t)at[w] & 1;
 
 		if (at[w] != stamp(page, word + w, epoch, mapped))
-			return "a word that no thread wrote";
+			return "a word that no thread has written";
 		if (epoch > before || epoch + 1 < newest)
-			return "words of different times";
+			return "words that did not exist at the same time";
 		if (epoch != newest && !(at[0] & 1))
-			return "only a part of a write()";
+			return "only a part of what write() has written";
 		before = epoch;
 	}
 	return NULL;
@@ -351,14 +351,14 @@ static void judge(const void *image, uint32_t number, const char *where, size_t 
 
 struct entry {
 	uint64_t sector, sectors, flags;
-	uint32_t number; /* of a mark, or 0 */
+	uint32_t number; /* number of the mark; 0: not a mark */
 	const char *data;
 };
 
 static struct entry *entry;
 static size_t entries;
 
-/* The log has a head sector, then for each entry a sector and its data. */
+/* The log has a header sector, and then for each entry a sector and its data. */
 static void read_log(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -366,14 +366,14 @@ static void read_log(const char *path)
 	const uint64_t *head;
 	const char *log;
 
-	/* map the log, as most of its device is empty */
+	/* map the log: most of its device is empty */
 	log = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (log == MAP_FAILED)
 		fail(path);
 	head = (const void *)log;
 	if (le64toh(head[0]) != LOG_MAGIC || le64toh(head[1]) != 1 ||
 	    le32toh(*(const uint32_t *)(head + 3)) != SECTOR) {
-		printf("crash: %s is no log\n", path);
+		printf("crash: %s is not a log of dm-log-writes\n", path);
 		exit(1);
 	}
 	entries = le64toh(head[2]);
@@ -402,7 +402,7 @@ static int is_write(const struct entry *e)
 	return e->sectors && !(e->flags & DISCARD);
 }
 
-/* Apply a write to IMAGE, each sector with a chance of PERCENT. */
+/* Apply a write to IMAGE, each of its sectors with a probability of PERCENT. */
 static void apply(char *image, size_t size, const struct entry *e, uint64_t *random,
 		  uint32_t percent)
 {
@@ -415,8 +415,8 @@ static void apply(char *image, size_t size, const struct entry *e, uint64_t *ran
 }
 
 /*
- * Apply some of the writes since the last flush, by chance, and all writes with FUA, which need no
- * flush.
+ * Of the writes since the last flush, apply some sectors by chance, and all writes with FUA, which
+ * need no flush.
  */
 static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
 {
@@ -428,8 +428,8 @@ static void apply_rest(char *image, size_t size, size_t first, size_t point, uin
 }
 
 /*
- * Return the last entry up to POINT that flushes its predecessors, or -1. A write with a flush
- * flushes before it writes.
+ * Return the last entry up to POINT that makes its predecessors safe, or -1. A write with a flush
+ * flag flushes before it writes.
  */
 static ssize_t last_flush(size_t point)
 {
@@ -449,8 +449,8 @@ static uint32_t last_mark(size_t point)
 }
 
 /*
- * Check the log: each write of a page has contents of one moment, and no write is older than the
- * previous write of its page.
+ * Check the log: each write of a page has the page's contents at one moment, and no write is older
+ * than the previous write of its page.
  */
 static void judge_writes(void)
 {
@@ -466,10 +466,10 @@ static void judge_writes(void)
 			const char *wrong = one_moment(at, p, 0, WORDS);
 
 			if (e->sector % 8 || e->sectors % 8)
-				wrong = "only a part of a page";
+				wrong = "only a part of the page";
 			else if (!wrong &&
 				 (epoch_of(at[0]) < first[p] || epoch_of(at[WORDS - 1]) < last[p]))
-				wrong = "older than the previous write";
+				wrong = "contents older than the previous write";
 			if (wrong) {
 				printf("crash: wrong: entry %zu writes page %u: %s\n", i, p, wrong);
 				exit(1);
@@ -496,7 +496,7 @@ static int do_check(int argc, char **argv)
 	count = calloc(entries, sizeof(*count));
 	for (size_t i = 0; i < points; i++)
 		count[draw(&random) % entries]++;
-	/* IMAGE has the safe writes: all before the last flush, and those with FUA */
+	/* IMAGE has the safe writes: those before the last flush, and those with FUA */
 	for (size_t i = 0; i < entries; i++) {
 		const struct entry *e = &entry[i];
 
@@ -516,7 +516,10 @@ static int do_check(int argc, char **argv)
 			judge(copy, last_mark(i), "after entry", i);
 		}
 	}
-	/* check the test itself: all writes of the log together must equal the device */
+	/*
+	 * check the test itself: all writes of the log together must give the contents of the
+	 * device
+	 */
 	for (size_t i = 0; i < entries; i++)
 		apply(image, size, &entry[i], &random, 100);
 	if (!forgetful && memcmp(image, now, size)) {
@@ -562,7 +565,7 @@ static int do_look(char **argv)
 
 	read_told(argv[1]);
 	if (size < (size_t)pages * PAGE) {
-		printf("crash: wrong: %s has %zu bytes\n", argv[0], size);
+		printf("crash: wrong: the file %s has %zu bytes\n", argv[0], size);
 		return 1;
 	}
 	judge(at, (uint32_t)atoi(argv[2]), argv[0], 0);

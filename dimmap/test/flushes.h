@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts requests of CPUs to flush other CPUs' TLBs, by the kernel's tracepoint tlb:tlb_flush. */
+/* Counts requests to flush the TLBs of other CPUs, by the kernel's tracepoint tlb:tlb_flush. */
 #ifndef NODEOS_DIMMAP_TEST_FLUSHES_H
 #define NODEOS_DIMMAP_TEST_FLUSHES_H
 
@@ -38,7 +38,7 @@ static int flushes_open(int *fd, int cpus)
 	return 0;
 }
 
-/* Returns the sum of the counters. */
+/* Return the sum of the counters. */
 static uint64_t flushes_read(const int *fd, int cpus)
 {
 	uint64_t sum = 0, one;

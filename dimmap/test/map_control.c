@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* map.c without the flush: the control, which must lose writes. */
+/* The control: map.c without the flush, which must lose writes. */
 #include <linux/mm.h>
 
 #define zap_vma_ptes(vma, addr, size) ((void)(vma), (void)(addr))

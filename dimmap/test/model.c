@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Reads and writes a file at random in all ways that a program has, and compares the contents with
- * a model. Each thread of each process has words of its own in every page, whose last values it
- * knows; other words identify the page. At the end all pages are checked by a new mapping.
- * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: uses the file's first PAGES pages,
- * with ACCESSES accesses of each thread. LETTERS:
+ * a model. Each thread of each process has words of its own in every page, and knows their last
+ * values. The other words identify the page. At the end, all pages are checked by a new mapping.
+ * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: uses the file's first PAGES pages;
+ * each thread makes ACCESSES accesses. LETTERS:
  *	w  writes, a third of the accesses
  *	p  mprotect back and forth
  *	u  munmap and mmap again
@@ -96,7 +96,7 @@ static uint64_t *map(int fd)
 	return m;
 }
 
-/* A child must see all writes before its fork. */
+/* A child must see all writes that were made before its fork. */
 static void look_from_child(const uint64_t *m, int slot, const uint64_t *mine, uint64_t *random)
 {
 	int status;
@@ -111,7 +111,7 @@ static void look_from_child(const uint64_t *m, int slot, const uint64_t *mine, u
 		_exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
-		printf("model: wrong: a child ended with %x\n", status);
+		printf("model: wrong: a child ended with the status %x\n", status);
 		_exit(1);
 	}
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests, load dimmapfs and test it with guest/*.sh, each in its own guest.
-KERNEL and TREE are from kernel/build, possibly of its --variant debian; groups are the names of the
-scripts, and "exact" with --dimsim. A kernel complaint in the log is a failure. Needs QEMU, cpio,
-busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout.
+"""Boot a kernel in small guests, load dimmapfs, and test it with the scripts guest/*.sh, each in a
+guest of its own. KERNEL and TREE are outputs of kernel/build, also of its --variant debian. The
+groups are the names of the scripts, and "exact" with --dimsim. A complaint in the kernel's log is a
+failure. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout.
 """
 
 import argparse
@@ -24,13 +24,13 @@ sys.path.insert(0, f"{TOP}/kernel/test")
 import boot  # noqa: E402
 from boot import Boot, Machine, ok  # noqa: E402
 
-# the second node has no CPU, so none of its memory is local
+# the second node has no CPU, so its memory is local to none
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
 PROGRAMS = ("crash", "model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
-# programs for the group clients only, as they are large
+# programs that only the group clients gets, since they are large
 CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
-# the module's counters and their names in the simulator
+# {counter of the module: its name in the simulator}
 SAME = {
     "major": "misses",
     "recovered": "recovered",
@@ -40,16 +40,16 @@ SAME = {
     "unmap_batches": "unmap_batches",
     "unmap_pages": "unmap_pages",
 }
-# seconds for groups that take longer than half an hour in a slow kernel
+# time limits in seconds of groups that take longer than half an hour on a slow kernel
 LIMITS = {"volume": 10800, "nvme": 5400}
-# messages of the kernel about failing or removed devices, which are expected
+# expected messages of the kernel, about failing or removed devices
 EXPECTED = re.compile(
     r"dimmapfs: |Buffer I/O error|I/O error, dev|device-mapper:|out-of-tree module taints"
 )
 
 
 def build(tree, work):
-    """Build the module in a copy of the sources, so that no objects stay beside them."""
+    """Build the module in a copy of the sources, so that no objects are left beside the sources."""
     if os.path.isdir(f"{tree}/boot"):
         made = subprocess.run(
             [f"{TOP}/dimmap/build", "--variant", "debian"],
@@ -78,7 +78,8 @@ def build(tree, work):
 
 
 def drivers(tree, work):
-    """Unpack driver modules of a distribution's kernel, in the order of loading."""
+    """Unpack driver modules of a distribution's kernel. Return their paths in the order of
+    loading."""
     if not os.path.isdir(f"{tree}/boot"):
         return []
     found = []
@@ -109,19 +110,19 @@ def drivers(tree, work):
 
 
 def trace(kind, pages, accesses, rng):
-    """Yield accesses (page, write) of a kind."""
+    """Yield the accesses (page, write) of a kind."""
     for i in range(accesses):
         if kind == "uniform":
             page = rng.randrange(pages)
         elif kind == "skewed":
             page = int(pages * rng.random() ** 4)
-        else:  # a loop, with some accesses to a few hot pages in between
+        else:  # a loop, with accesses to a few hot pages in between
             page = i * 7 // 8 % pages if i % 8 else rng.randrange(pages // 20)
         yield page, rng.random() < 0.25
 
 
 def exact(dimsim, module, modules):
-    """Check that for accesses of one thread the module's counters equal the simulator's."""
+    """Check that for the accesses of one thread the module's counters equal the simulator's."""
     rng, pages, accesses = random.Random(7), 3000, 30000
     kinds = ("uniform", "skewed", "loop")
     for kind in kinds:
@@ -197,13 +198,13 @@ policy=$2,fill=$(($4 * 4))K,batch=$5
         )
     ok(
         b.ended and not b.complaints,
-        "exact: runs to its end without a kernel complaint",
+        "exact: the guest runs to its end, and the kernel's log has no complaint",
         b.complaints or b.text[-2000:],
     )
 
 
 def machine(name):
-    """Return the group's machine; that of the group nvme has a disk."""
+    """Return the machine of a group. That of the group nvme has a disk."""
     if name != "nvme":
         return MACHINE
     disk = f"{boot.WORK}/nvme.img"
@@ -236,11 +237,11 @@ def group(name, parts):
     plan = re.search(r"^1\.\.(\d+)$", b.after, re.M)
     ok(
         b.ended and plan and len(lines) == int(plan.group(1)),
-        f"{name}: runs to its end",
+        f"{name}: the script runs to its end",
         b.text[-3000:],
     )
     complaints = [c for c in b.complaints if not EXPECTED.search(c)]
-    ok(not complaints, f"{name}: no kernel complaint in the log", complaints)
+    ok(not complaints, f"{name}: the kernel's log has no complaint", complaints)
 
 
 def main():
@@ -254,7 +255,7 @@ def main():
     parser.add_argument(
         "--dimsim",
         metavar="PROGRAM",
-        help="the simulator, to compare the counters of one thread with",
+        help="path of the simulator, for the group exact",
     )
     parser.add_argument(
         "--parts",

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A test of dimmap's mapping code (map.c) on a running kernel, without a buffer: /dev/dimmap-proof
- * is memory whose pages an ioctl unmaps while programs write to them. A page's contents are saved
- * to a copy and return, in another frame, with the next access. A write through a stale TLB entry
- * after the copy is lost, or lands in another page. rogue.c writes and checks. With the control
- * (map_control.c) it must find lost writes.
+ * A test of dimmap's mapping code (map.c) on a running kernel, without a buffer. /dev/dimmap-proof
+ * is memory whose pages an ioctl unmaps while programs write to them. The contents of an unmapped
+ * page are copied, and the next access puts the copy into another frame. So a write through a stale
+ * TLB entry after the copy is lost, or changes another page. rogue.c writes and checks. With the
+ * control (map_control.c), it must find lost writes.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -54,8 +54,8 @@ static vm_fault_t proof_fault(struct vm_fault *vmf)
 }
 
 /*
- * Maps nothing. Only if this function exists, the kernel calls .fault under the lock of the mapping
- * alone (vmf_can_call_fault()).
+ * Maps nothing. Only if this function exists, the kernel calls .fault under the VMA lock, without
+ * the mmap lock (vmf_can_call_fault()).
  */
 static vm_fault_t proof_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
 {
@@ -80,7 +80,7 @@ static int proof_mmap(struct file *file, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Unmaps N resident pages, or none when fewer than LEAST are resident. */
+/* Unmaps N resident pages, or none if fewer than LEAST pages are resident. */
 static void proof_evict(struct address_space *mapping, unsigned int n, unsigned int least)
 {
 	struct dimmap_unmapped count = {};

@@ -27,7 +27,8 @@ BATCH = 64
 
 
 def build(tree, work):
-    """Build the modules in a copy of the sources, so that no objects stay beside them."""
+    """Build the modules in a copy of the sources, so that no objects are left beside the
+    sources."""
     shutil.rmtree(f"{work}/dimmap", ignore_errors=True)
     shutil.copytree(f"{TOP}/dimmap", f"{work}/dimmap")
     subprocess.run(
@@ -60,7 +61,7 @@ def run(module, pages, *parameters, least=BATCH):
     print(f"# {name}: {counts}", flush=True)
     ok(
         b.ended and counts.get("evicted", 0) >= (pages if least > 1 else 1) and not b.complaints,
-        f"{name}: runs to its end without a kernel complaint",
+        f"{name}: the guest runs to its end, and the kernel's log has no complaint",
         b.complaints or b.text[-2000:],
     )
     return counts
@@ -76,12 +77,12 @@ def main():
     ok(c.get("lost") == 0 and c.get("writes", 0) > pages, "batches: no write is lost", c)
     ok(
         0 < c.get("rounds", 0) <= 1.05 * c["batches"] and c["ptes"] == BATCH * c["batches"],
-        f"batches: one round of flushes for {BATCH} pages",
+        f"batches: {BATCH} pages cost one round of flushes",
         c,
     )
     ok(
         c.get("vma_lock_faults", 0) >= 0.99 * c.get("user_faults", 1 << 60),
-        "batches: faults of programs are served under the mapping's lock",
+        "batches: faults of programs are handled under the VMA lock",
         c,
     )
 
@@ -89,17 +90,17 @@ def main():
     ok(c.get("lost") == 0, "page by page: no write is lost", c)
     ok(
         c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"],
-        "page by page: a round of flushes for each page, unlike in batches",
+        "page by page: each page costs a round of flushes",
         c,
     )
 
-    # a thread that writes by stale entries causes no fault, so few pages are resident
+    # a thread that writes through stale entries causes no faults, so few pages are resident
     c = run("dimmap_control", pages // 10, least=1)
     ok(c.get("lost", 0) > 0, "the control without the flush loses writes", c)
     c = run("dimmap_proof", pages // 10, "no_map_pages=1")
     ok(
         c.get("user_faults", 0) > 0 and c.get("vma_lock_faults") == 0,
-        "the control without map_pages has no fault under the mapping's lock",
+        "the control without map_pages has no fault under the VMA lock",
         c,
     )
     print(f"1..{boot.count}")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * replay FILE TRACE: maps the file and repeats the accesses of a page trace of one thread
+ * replay FILE TRACE: maps FILE, and repeats the accesses of TRACE, a page trace of one thread
  * (dimmap/load/trace.h).
  */
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HEAD 4 /* words of 8 bytes before the first access */
+#define HEAD 4 /* size of the trace's header, in words of 8 bytes */
 
 int main(int argc, char **argv)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Each thread increments its own word in each page of /dev/dimmap-proof and checks that the word
- * holds its last value, while the first thread unmaps the pages. rogue MODULE.ko PAGES BATCH LEAST
+ * While the first thread unmaps pages of /dev/dimmap-proof, each other thread increments its own
+ * word in each page, and checks that the word has the last value. rogue MODULE.ko PAGES BATCH LEAST
  * [PARAMETER]... loads the module and unmaps PAGES pages, BATCH at a time, when at least LEAST are
  * resident; with LEAST 1, it stops after a minute. It prints counts for dimmap/test/proof.py.
  */
@@ -53,15 +53,18 @@ static void *writer(void *arg)
 			uint64_t base = (uint64_t)me << 56 | (uint64_t)p << 40;
 
 			/*
-			 * several writes to one page, so that some occur between the clearing of
-			 * the entry and its flush
+			 * write several times to one page, so that some writes are between the
+			 * clearing of its entry and the flush
 			 */
 			for (int k = 0; k < 8; k++, n++) {
 				uint64_t now = *word;
 
 				if (now != (expect[p] ? base + expect[p] : 0)) {
 					atomic_fetch_add(&lost, 1);
-					/* start again, so that a loss is counted only once */
+					/*
+					 * continue from the found value, so that a loss is counted
+					 * only once
+					 */
 					expect[p] = 0xffff;
 				}
 				expect[p]++;
@@ -76,8 +79,8 @@ static void *writer(void *arg)
 }
 
 /*
- * Check the last values of all threads by a new mapping, as a stale TLB entry would show a thread
- * its own lost write.
+ * Check the last values of all threads by a new mapping: through a stale TLB entry, a thread would
+ * see its own lost write.
  */
 static void look_again(int fd, int cpus)
 {

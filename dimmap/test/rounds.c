@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * rounds COMMAND...: runs the command, and prints the number of requests to flush other CPUs' TLBs
- * during its run.
+ * rounds COMMAND...: runs COMMAND, and prints how many requests to flush other CPUs' TLBs were made
+ * meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * touch FILE COMMAND...: maps the file and runs the commands in order; N is the number of a page.
+ * touch FILE COMMAND...: maps FILE, and runs the COMMANDs in order. N is the number of a page.
  *	rN	reads the first word of page N
  *	wN	writes the first word of page N
  *	s, m	fsync, msync
  *	cN, dN	pread, pwrite of page N
  *	i	waits for a byte on standard input
- *	yN	DIMMAP_IOC_SYNC: fails when a device takes nothing for N ms
+ *	yN DIMMAP_IOC_SYNC: fails if a device takes no page for N ms
  *	x	shuts the mount down
  *	R, W	makes the mapping read-only, or writable, by mprotect
  *	b/DEVICE  binds another device under the name "data"

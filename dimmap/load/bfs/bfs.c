@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * bfs: breadth-first search in a graph that may be larger than the memory, through a mapped file: a
- * small version of the workload that the DI-MMAP papers (Van Essen et al.) measure with HavoqGT.
- * The state of each vertex is in memory, the arcs are in the file.
+ * bfs: breadth-first search in a graph that may be larger than the memory. This is a small version
+ * of the workload that the DI-MMAP papers (Van Essen et al.) measure with HavoqGT. The state of
+ * each vertex is in memory, the arcs are in a mapped file.
  */
 #include <inttypes.h>
 #include <stdlib.h>

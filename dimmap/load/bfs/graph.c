@@ -30,9 +30,7 @@ static uint64_t count_arcs(const struct rmat *r, const struct scatter *names, ui
 	return first[vertices];
 }
 
-/*
- * Generate the edges again and write both arcs of each edge; FIRST[v] advances with each arc of v.
- */
+/* Generate the edges again, and write both arcs of each edge. Each arc of v increments FIRST[v]. */
 static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first,
 		     uint32_t *target)
 {

@@ -9,8 +9,8 @@
 #include "dimmap/load/mapped.h"
 
 /*
- * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends;
- * edges of a vertex to itself are left out. In the byte order of the machine:
+ * A file with an undirected graph in compressed rows. Each edge is two arcs, one at each end. Edges
+ * of a vertex to itself are left out. Numbers have the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSGR"
@@ -28,8 +28,8 @@
 #define GRAPH_MAGIC "NODEOSGR"
 
 /*
- * Create the file, or overwrite a block device. Needs eight bytes of memory for each vertex; arcs
- * are written through a mapping.
+ * Create the file, or overwrite a block device. Needs eight bytes of memory for each vertex. Writes
+ * the arcs through a mapping.
  */
 int graph_generate(const char *path, const struct rmat *r, uint64_t *bytes, struct errbuf *err);
 

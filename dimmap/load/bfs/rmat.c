@@ -19,7 +19,10 @@ struct scatter rmat_names(const struct rmat *r)
 
 void rmat_edge(const struct rmat *r, const struct scatter *names, uint64_t i, uint32_t end[2])
 {
-	/* the seeds of two edges lie far apart, like those of two threads in random.h */
+	/*
+	 * the numbers of two edges are far apart in the sequence, as those of two threads in
+	 * random.h
+	 */
 	uint64_t state = r->seed + (i << 16), bits = 0, from = 0, to = 0;
 
 	for (uint32_t level = 0; level < r->scale; level++) {

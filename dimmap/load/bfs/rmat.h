@@ -7,10 +7,10 @@
 #include "dimmap/load/scatter.h"
 
 /*
- * A random graph in which few vertices have many edges and many have few (Chakrabarti, Zhan,
- * Faloutsos: R-MAT, SDM 2004), with the quadrants' shares of Graph500: 0.57, 0.19, 0.19 and 0.05,
- * in 65536ths. It has 2^SCALE vertices, whose names are permuted, and EDGE_FACTOR times as many
- * edges. An edge is calculated from its number, without a table.
+ * A random graph in which few vertices have many edges and many vertices have few (Chakrabarti,
+ * Zhan, Faloutsos: R-MAT, SDM 2004). The quadrants have the shares of Graph500: 0.57, 0.19, 0.19
+ * and 0.05, in 65536ths. The graph has 2^SCALE vertices, whose names are permuted, and EDGE_FACTOR
+ * times as many edges. An edge is calculated from its number, without a table.
  */
 struct rmat {
 	uint32_t scale, edge_factor;

@@ -9,8 +9,8 @@
 
 #include "dimmap/load/random.h"
 
-#define TAKE 64 /* vertices that a thread takes at once */
-#define FOUND 1024 /* found vertices that a thread collects before it hands them over */
+#define TAKE 64 /* number of vertices that a thread takes at once */
+#define FOUND 1024 /* vertices that a thread finds before it adds them to the next level */
 
 /* State shared by the threads. */
 struct front {
@@ -70,7 +70,7 @@ static void search_visit(struct front *f, struct finds *found, uint32_t vertex, 
 	}
 }
 
-/* Called by one thread while the others wait. */
+/* Go to the next level. One thread calls this while the others wait. */
 static void next_level(struct front *f)
 {
 	uint32_t *swap = f->now;
@@ -88,7 +88,10 @@ static void search_work(void *arg, unsigned thread)
 	struct front *f = arg;
 	struct finds found = { .n = 0 };
 
-	/* All threads must read the same now_n, or a thread would wait for the others forever. */
+	/*
+	 * All threads must read the same now_n. Otherwise a thread would wait for the others for
+	 * ever.
+	 */
 	while (f->now_n) {
 		for (uint64_t i; (i = atomic_fetch_add(&f->taken, TAKE)) < f->now_n;)
 			for (uint64_t k = i; k < i + TAKE && k < f->now_n; k++)
@@ -100,7 +103,7 @@ static void search_work(void *arg, unsigned thread)
 	}
 }
 
-/* The threads have ended: copy their levels into a plain array and sum up. */
+/* After the threads have ended, copy the levels to a plain array, and sum up the counts. */
 static void sum_up(const struct front *f, struct search_result *out)
 {
 	uint64_t vertices = f->search->graph->vertices;
@@ -148,7 +151,7 @@ int search_run(struct search *s, struct search_result *out, struct errbuf *err)
 					   s->graph->file.path, damaged - 1);
 	}
 	if (result == 0) {
-		/* reuse the array of the front, which has this size and is no longer needed */
+		/* reuse the array of the next level, which has this size and is no longer needed */
 		out->level = f.next;
 		f.next = NULL;
 		sum_up(&f, out);

@@ -14,23 +14,23 @@ struct search {
 };
 
 struct search_result {
-	uint32_t *level; /* of each vertex, 0 for the root; the caller frees it */
-	uint64_t reached, arcs; /* vertices reached, arcs followed */
+	uint32_t *level; /* level of each vertex, 0 for the root; the caller frees the array */
+	uint64_t reached, arcs; /* numbers of reached vertices and of followed arcs */
 	uint64_t checksum; /* of all levels */
 	uint32_t depth; /* the deepest level */
 	struct load_time time;
 };
 
 /*
- * Search breadth first from the root; the threads finish a level before they begin the next. Takes
- * twelve bytes of memory for each vertex; the graph stays in its file.
+ * Search breadth first from the root. The threads finish a level before they begin the next one.
+ * Needs twelve bytes of memory for each vertex; the graph stays in its file.
  */
 int search_run(struct search *s, struct search_result *out, struct errbuf *err);
 
 /*
- * Calculate the levels again without the file: generate the edges into memory (eight bytes each)
+ * Calculate the levels again without the file: generate the edges into memory (eight bytes each),
  * and go through all of them once for each level. Returns 0 if the levels are equal, 1 with ERR if
- * a level differs, -1 with ERR if memory is lacking.
+ * a level differs, or -1 with ERR if out of memory.
  */
 int search_check(const struct search *s, const struct search_result *r, struct errbuf *err);
 

@@ -13,7 +13,7 @@ static struct errbuf err;
 
 /* ------------------------------------------------------------------ graphs by hand */
 
-/* Write a file as graph.h describes it, with 2^scale vertices and these edges; -1 ends the list. */
+/* Write a file as graph.h describes it, with 2^scale vertices and these edges. -1 ends the list. */
 static void put_graph(uint32_t scale, const int (*edge)[2])
 {
 	uint64_t first[65] = { 0 }, at[64], vertices = UINT64_C(1) << scale, arcs;
@@ -88,7 +88,7 @@ static void test_search_by_hand(void)
 		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14,
 		   "search: seven edges are fourteen arcs, each followed once");
 		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2",
-		   "search: finds the levels of a path from a vertex within");
+		   "search: finds the levels of a path from a vertex in its middle");
 		put_graph(3, star);
 		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1",
 		   "search: finds the levels of a star from its centre");
@@ -96,11 +96,11 @@ static void test_search_by_hand(void)
 		   "search: finds the levels of a star from a leaf");
 		put_graph(3, ring);
 		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
-		   "search: finds the levels of a ring, and does not reach the vertices outside");
+		   "search: finds the levels of a ring, and does not reach vertices outside of it");
 		ok(r.reached == 6 && r.arcs == 12 && r.depth == 3,
 		   "search: vertices outside of the ring are not counted");
 		is(levels(7, threads, &r), "- - - - - - 1 0",
-		   "search: two vertices beside the ring reach each other");
+		   "search: two vertices outside of the ring reach each other");
 		put_graph(2, twice);
 		is(levels(1, threads, &r), "2 0 1 -",
 		   "search: an edge that occurs three times counts once");
@@ -147,8 +147,8 @@ static void test_search_damaged(void)
 /* ------------------------------------------------------------------ R-MAT */
 
 /*
- * For each bit of its ends' numbers, before their permutation, an edge takes quadrant 0, 1, 2 or 3
- * with the shares of Graph500.
+ * Check the quadrants. For each bit of the numbers of its ends, before their permutation, an edge
+ * takes quadrant 0, 1, 2 or 3 with the probabilities of Graph500.
  */
 static void test_quadrants(void)
 {

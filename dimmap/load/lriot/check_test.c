@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of lriot's check: stamps, the epochs of blocks, the text about a wrong word, walks. */
+/*
+ * Tests of lriot's check: stamps, the epochs of blocks, the text about a wrong word. Also tests
+ * walks.
+ */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,27 +30,27 @@ static void test_stamps(void)
 		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch,
 				    &writer);
 	ok(taken < 3,
-	   "stamp_read: a stamp of another place is refused, except one in 65536: %u of 10000 "
-	   "taken",
+	   "stamp_read: refuses a stamp of another place, except one in 65536: %u of 10000 are "
+	   "accepted",
 	   taken);
-	ok(!stamp_read(0, 0, &epoch, &writer), "stamp_read: a hole is no stamp");
+	ok(!stamp_read(0, 0, &epoch, &writer), "stamp_read: refuses the zeros of a hole");
 	stamp_fill(words, 8192, sizeof(words), 5, 1);
 	ok(!stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) &&
 		   !stamps_wrong(words, 8192, sizeof(words), 4, 6, &f),
-	   "stamps_wrong: a page of one epoch is right");
+	   "stamps_wrong: accepts a page of the expected epoch");
 	ok(stamps_wrong(words, 8192, sizeof(words), 6, 6, &f) && f.offset == 8192,
-	   "stamps_wrong: a page is wrong when a later epoch is expected");
+	   "stamps_wrong: finds an error if a later epoch is expected");
 	ok(stamps_wrong(words, 8192, sizeof(words), 3, 4, &f),
-	   "stamps_wrong: a page is wrong when an earlier epoch is expected");
+	   "stamps_wrong: finds an error if an earlier epoch is expected");
 	words[511] = stamp_make(8192 + 511 * 8, 4, 1);
 	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && f.offset == 8192 + 511 * 8 &&
 		   f.low == 5,
-	   "stamps_wrong: a last word of an earlier epoch is found");
+	   "stamps_wrong: finds a last word of an earlier epoch");
 	words[511] = words[0];
 	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f),
-	   "stamps_wrong: a word of another place is found");
+	   "stamps_wrong: finds a word of another place");
 	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f),
-	   "stamps_wrong: a word after the end is ignored");
+	   "stamps_wrong: ignores a word after the end");
 }
 
 static void test_epochs(void)
@@ -55,8 +58,8 @@ static void test_epochs(void)
 	struct epochs e;
 
 	epochs_make(&e, 3, NULL);
-	is_int(epochs_low(&e, 1), 0, "epochs: a new block has at least epoch 0");
-	is_int(epochs_high(&e, 1), 0, "epochs: a new block has at most epoch 0");
+	is_int(epochs_low(&e, 1), 0, "epochs_low: a new block has at least epoch 0");
+	is_int(epochs_high(&e, 1), 0, "epochs_high: a new block has at most epoch 0");
 	is_int(epochs_begin(&e, 1), 1, "epochs_begin: the first write of a block has epoch 1");
 	is_int(epochs_low(&e, 1), 0,
 	       "epochs_low: during the first write a reader may find epoch 0");
@@ -86,7 +89,7 @@ static void *write_often(void *arg)
 		if (atomic_fetch_add(&inside, 1) != 0)
 			atomic_fetch_add(&together, 1);
 		if (i % 16 == 0)
-			sched_yield(); /* yield to a thread that waits for the block */
+			sched_yield(); /* let a thread run that waits for the block */
 		atomic_fetch_sub(&inside, 1);
 		epochs_end(&shared, 0);
 	}
@@ -102,8 +105,9 @@ static void test_writers(void)
 		pthread_create(&id[i], NULL, write_often, NULL);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(id[i], NULL);
-	is_int(together, 0, "epochs: two threads never write a block at once");
-	is_int(epochs_low(&shared, 0), 4 * WRITES, "epochs: each write has an epoch of its own");
+	is_int(together, 0, "epochs_begin: two threads never write a block at the same time");
+	is_int(epochs_low(&shared, 0), 4 * WRITES,
+	       "epochs_begin: each write has an epoch of its own");
 	epochs_drop(&shared);
 }
 
@@ -132,7 +136,7 @@ static void test_words_of_findings(void)
 	       "findings: the first wrong words are recorded");
 }
 
-/* Do N accesses by each of THREADS visit each of N blocks once? */
+/* Return whether N accesses of each of THREADS visit each of N blocks once. */
 static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 {
 	unsigned *seen = calloc(blocks, sizeof(*seen)), bad = 0;
@@ -174,13 +178,13 @@ static void test_check_patterns(void)
 	walk_start(&w, &p, 10, 1, 1, 4);
 	is_int((long long)walk_next(&w, &r), 2,
 	       "walk: seq: the second of four threads begins at a quarter of the file");
-	is_int((long long)walk_next(&w, &r), 3, "walk: seq: the next block follows");
+	is_int((long long)walk_next(&w, &r), 3, "walk: seq: the block after the first one is next");
 	walk_start(&w, &p, UINT64_C(1) << 50, 1, 255, 256);
 	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42),
 	       "walk: seq: the last of 256 threads begins at its part of a file of 2^50 blocks");
 	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) &&
 		   all_once("stride:1000", 1000, 7) && all_once("stride:7", 1000, 1),
-	   "walk: a round visits each block once, from any start");
+	   "walk: N accesses to N blocks visit each block once, from any start");
 	before = p;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(lriot_pattern_parse(&p, bad[i], &err) < 0 &&

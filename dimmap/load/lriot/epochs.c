@@ -36,7 +36,7 @@ uint32_t epochs_high(const struct epochs *e, uint64_t block)
 {
 	uint32_t now;
 
-	atomic_thread_fence(memory_order_seq_cst); /* data read before this call are not newer */
+	atomic_thread_fence(memory_order_seq_cst); /* keep earlier reads of data before this load */
 	now = atomic_load(&e->block[block]);
 	return (now >> 1) + (now & GOES_ON);
 }
@@ -47,10 +47,11 @@ uint32_t epochs_begin(struct epochs *e, uint64_t block)
 
 	for (;;) {
 		if (now & GOES_ON) {
-			sched_yield(); /* the block's writer may wait for the disk */
+			/* give up the CPU: the writer of the block may be waiting for the disk */
+			sched_yield();
 			now = atomic_load(&e->block[block]);
 		} else if (atomic_compare_exchange_weak(&e->block[block], &now, now | GOES_ON)) {
-			/* set before readers can see the new data */
+			/* the epoch is set before readers can see the new data */
 			atomic_thread_fence(memory_order_seq_cst);
 			return (now >> 1) + 1;
 		}

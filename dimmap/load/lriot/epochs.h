@@ -8,10 +8,10 @@
 #include "base/errbuf.h"
 
 /*
- * The epoch that each block of the file must have: the number of its writes. Needs four bytes a
+ * The epoch that each block of the file must have: the number of its writes. Needs four bytes per
  * block. One thread at a time writes a block, so that each write has an epoch of its own. Readers
- * do not wait: every epoch that they may find lies between epochs_low(), called before they read,
- * and epochs_high(), called after.
+ * do not wait. An epoch that they find must be at least the result of epochs_low() before the read,
+ * and at most the result of epochs_high() after it.
  */
 struct epochs {
 	_Atomic uint32_t *block; /* epoch * 2, plus 1 while the next epoch is written */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * lriot: reads and writes of a mapped file by many threads, after LRIOT (Van Essen et al.):
- * patterns of access, and contents that reveal each lost or misplaced write.
+ * lriot: many threads read and write a mapped file with a chosen pattern of access, after LRIOT
+ * (Van Essen et al.). The file's contents reveal each lost or misplaced write.
  */
 #include "dimmap/load/lriot/lriot.h"
 #include "dimmap/load/json_real.h"
@@ -31,7 +31,7 @@ static int take_secs(void *options, const char *value, struct errbuf *err)
 /* ------------------------------------------------------------------------- generate */
 
 static const struct load_option generate_options[] = {
-	{ "size", LOAD_BYTES, AT(size), "of the file, with K, M, G or T", .min = LRIOT_BLOCK,
+	{ "size", LOAD_BYTES, AT(size), "size of the file, with K, M, G or T", .min = LRIOT_BLOCK,
 	  .max = INT64_MAX },
 	{ 0 },
 };
@@ -60,9 +60,9 @@ const struct load_action lriot_generate = {
 /* ------------------------------------------------------------------------------ run */
 
 static const struct load_option run_options[] = {
-	{ "size", LOAD_BYTES, AT(size), "the file's first bytes, with K, M, G or T",
+	{ "size", LOAD_BYTES, AT(size), "use only so many bytes of the file, with K, M, G or T",
 	  .min = LRIOT_BLOCK, .max = INT64_MAX },
-	{ "pattern", LOAD_OWN, 0, "uniform, zipf:A, seq, or stride:K blocks",
+	{ "pattern", LOAD_OWN, 0, "uniform, zipf:A, seq, or stride:K (K blocks)",
 	  .take = lriot_take_pattern },
 	{ "read-percent", LOAD_COUNT, AT(read_percent),
 	  "percentage of reads; the other accesses write", .max = 100 },

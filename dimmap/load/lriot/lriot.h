@@ -10,9 +10,7 @@
 
 #define LRIOT_BLOCK 4096u
 
-/*
- * How words are read and written. Tests replace these functions by faulty ones. Words are not torn.
- */
+/* How words are read and written. Tests put faulty functions here. Words are never torn. */
 struct lriot_access {
 	void (*read)(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes);
 	void (*write)(struct mapped *m, const uint64_t *from, uint64_t offset, size_t bytes);
@@ -23,31 +21,33 @@ extern const struct lriot_access lriot_plain;
 struct lriot {
 	struct load load;
 	const struct lriot_access *access;
-	uint64_t size; /* bytes, whole blocks; 0: all of the file */
+	uint64_t size; /* bytes to use, whole blocks; 0: the whole file */
 	struct pattern pattern;
 	const char *pattern_text;
 	uint64_t read_percent;
 	uint64_t ops; /* number of accesses of each thread */
-	double seconds; /* 0: ops counts */
+	double seconds; /* duration; 0: OPS decides */
 };
 
 /* Result of a run. */
 struct lriot_result {
 	struct load_time time;
 	uint64_t reads, writes, checked;
-	uint64_t blocks_before, blocks_after; /* checked before and after the run */
+	/* number of blocks checked before and after the run */
+	uint64_t blocks_before, blocks_after;
 	struct latency latency; /* times of the sampled accesses */
 	struct findings found;
-	bool ran; /* false: the check before the run failed */
+	bool ran; /* false: the check before the run has failed */
 };
 
 /* Make O's file with stamps of epoch 0. */
 int lriot_fill(const struct lriot *o, struct errbuf *err);
 
 /*
- * Read and write O's file with O's threads. With O's check set, check the whole file before (each
- * block must have a single epoch) and after, and each read. Sets O's size. Returns 0 with OUT, even
- * if the check found errors, or -1 with ERR if the run was not possible.
+ * Read and write O's file with O's threads. If O's check is set, check each read, and check the
+ * whole file before and after the run; before it, each block must have a single epoch. Sets O's
+ * size. Returns 0 with OUT, even if a check has found errors, or -1 with ERR if the run was not
+ * possible.
  */
 int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
 

@@ -31,10 +31,10 @@ struct walk {
 };
 
 /*
- * Start the walk of thread THREAD of THREADS. Walks of seq and stride begin at that thread's part
- * of the file, run to the end and continue at the start; a stride then begins one block further, so
- * that a round visits each block once. Only SEED determines how the ranks of zipf are scattered
- * over the file, so that all threads have the same hot blocks.
+ * Start the walk of thread THREAD of THREADS. Walks of seq and stride begin at the thread's part of
+ * the file, run to the end of the file and continue at its start. There a stride begins one block
+ * further, so that a round visits each block once. The ranks of zipf are scattered over the file by
+ * SEED alone, so that all threads have the same hot blocks.
  */
 void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed,
 		unsigned thread, unsigned threads);

@@ -11,7 +11,7 @@
 
 static uint64_t stamp_place(uint64_t offset)
 {
-	/* the sum avoids mix(0), which is 0, like a hole in a file */
+	/* OFFSET + a constant, since mix(0) is 0, which is also the contents of a hole */
 	return random_mix(offset / 8 + 0x6c72696f74);
 }
 

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 /*
- * Each 8 bytes of a file are a stamp: from the low bits on, 32 bits of epoch, 16 bits of writer and
- * 16 constant bits, combined by exclusive or with a number that depends on the place in the file.
- * This reveals a word of another page and a word that no write made; the epoch reveals a word that
- * a later write should have replaced. "generate" writes epoch 0.
+ * Each 8 bytes of a file are a stamp. From the low bits on, it has 32 bits of epoch, 16 bits of
+ * writer and 16 constant bits; they are combined by exclusive or with a number that depends on the
+ * place in the file. So a word of another page, or a word that no write has made, is not a stamp.
+ * The epoch reveals a word that a later write should have replaced. "generate" writes epoch 0.
  */
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer);
 
@@ -27,8 +27,8 @@ struct finding {
 };
 
 /*
- * Search the BYTES at OFFSET for a word that is no stamp with an epoch from LOW to HIGH. Returns
- * true with the first such word in OUT, false if all words are right.
+ * Search the BYTES at OFFSET for a wrong word: one that is not a stamp with an epoch from LOW to
+ * HIGH. Returns true with the first wrong word in OUT, or false if all words are right.
  */
 bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t low, uint32_t high,
 		  struct finding *out);
@@ -37,7 +37,8 @@ bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t
 #define FINDINGS_KEPT 16
 
 struct findings {
-	_Atomic uint64_t n; /* wrong reads: a block with several wrong words counts once */
+	/* number of wrong reads; a block with several wrong words counts once */
+	_Atomic uint64_t n;
 	struct finding first[FINDINGS_KEPT];
 };
 

@@ -41,7 +41,7 @@ int lriot_fill(const struct lriot *o, struct errbuf *err)
 struct job {
 	struct lriot *o;
 	struct mapped m;
-	struct epochs epochs; /* the epochs, used by a check */
+	struct epochs epochs; /* the epochs, if O's check is set */
 	struct lriot_result *out;
 	struct part {
 		uint64_t reads, writes, checked;
@@ -59,12 +59,12 @@ static uint32_t learn_epoch(struct epochs *e, uint64_t block, uint64_t word)
 	unsigned writer;
 
 	if (!stamp_read(block * LRIOT_BLOCK, word, &epoch, &writer) || epoch > EPOCH_MAX)
-		epoch = 0; /* no stamp: the check of the block reports it */
+		epoch = 0; /* WORD is not a stamp; the check of the block reports this */
 	epochs_set(e, block, epoch);
 	return epoch;
 }
 
-/* Check the file from its first block to its last. LEARNS: take the epochs from the file. */
+/* Check all blocks of the file. If LEARNS, take the epochs from the file. */
 static uint64_t lriot_sweep(struct job *j, bool learns)
 {
 	uint64_t words[WORDS], block;
@@ -153,7 +153,9 @@ static void lriot_thread(void *arg, unsigned thread)
 		if (length && p->timed && clock_ns() - begin >= length)
 			break;
 		block = walk_next(&walk, &random);
-		/* always draw this number, so that READ_PERCENT does not change the later ones */
+		/*
+		 * draw this number in any case, so that READ_PERCENT does not change later numbers
+		 */
 		write = random_below(&random, 100) >= o->read_percent;
 		if (o->load.trace)
 			trace_touch(o->load.trace, thread, block * LRIOT_BLOCK, bytes, write);

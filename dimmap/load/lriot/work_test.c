@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs lriot with accesses that lose writes, write half a block, or read another block: the check
- * finds each fault that was made, and none in a run without faults.
+ * Runs lriot with functions that lose writes, write half a block, or read another block. The check
+ * must find each such fault, and none in a run without faults.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static char path[256];
 static struct lriot_result out;
 static struct errbuf err;
 
-/* Record of the faulty accesses. */
+/* A record of the faulty accesses. */
 static struct {
 	uint64_t reads, writes, faults;
 	uint64_t last_good[BLOCKS], last_bad[BLOCKS]; /* numbers of writes */
@@ -52,7 +52,7 @@ static void read_elsewhere(const struct mapped *m, uint64_t *to, uint64_t offset
 	lriot_plain.read(m, to, wrong ? (offset + PAGE) % m->size : offset, bytes);
 }
 
-/* Run with a check, on a new file if FILL, otherwise on the existing one. */
+/* Run with a check, on a new file if FILL, otherwise on the existing file. */
 static void work(struct lriot o, const struct lriot_access *access, bool fill)
 {
 	memset(&done, 0, sizeof(done));
@@ -85,12 +85,12 @@ static void test_nothing_wrong(void)
 	}
 	work((struct lriot){ .load.threads = 3, .seconds = 1, .read_percent = 40 }, &lriot_plain,
 	     false);
-	ok(out.found.n == 0 && out.ran, "lriot: a later run accepts the file of an earlier one");
+	ok(out.found.n == 0 && out.ran, "lriot: a run accepts the file of an earlier run");
 	ok(out.time.seconds >= 1 && out.time.seconds < 10,
 	   "lriot: a run of one second takes one second: %.3f", out.time.seconds);
 }
 
-/* Check that exactly the blocks whose last write was faulty are found, in order. */
+/* Check that lriot finds exactly the blocks whose last write was faulty, in order. */
 static void same_as_done(const char *what)
 {
 	uint64_t page[BLOCKS];
@@ -101,7 +101,7 @@ static void same_as_done(const char *what)
 			page[n++] = b;
 	is_int((long long)out.found.n, n,
 	       "lriot: %s: each block whose last write was faulty is found", what);
-	ok(n > 3, "lriot: %s: the last write of some blocks was faulty", what);
+	ok(n > 3, "lriot: %s: the test has blocks whose last write was faulty", what);
 	kept = n < FINDINGS_KEPT ? n : FINDINGS_KEPT;
 	for (unsigned i = 0; i < kept; i++)
 		same += out.found.first[i].offset / PAGE == page[i];
@@ -140,7 +140,7 @@ static void test_wrong_reads(void)
 	is_int((long long)done.faults, 100, "lriot: every tenth read is of another page");
 	is_int((long long)out.found.n, 100, "lriot: each read of another page is found");
 	is_int((long long)out.blocks_after, BLOCKS,
-	       "lriot: reads of another page leave the file right");
+	       "lriot: the check after reads of another page finds no error in the file");
 }
 
 int main(void)

@@ -22,7 +22,7 @@ double field_epsilon(const struct shape *s)
 
 /* -------------------------------------------------------------------------- writing */
 
-/* Sines and cosines of a grid's coordinates. */
+/* The sines and cosines of the coordinates of a grid's points along an axis. */
 struct circle {
 	double *sine, *cosine;
 };
@@ -41,7 +41,7 @@ static void put_point(unsigned char *to, const struct flow *w, const struct circ
 }
 
 /*
- * Write all points in the order of the file: cubes of SIDE points in each direction, one after
+ * Write all points in the order of the file: one cube of SIDE points in each direction after
  * another.
  */
 static void put_points(unsigned char *to, const struct shape *s, const struct circle *c)
@@ -90,7 +90,10 @@ int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 
 /* -------------------------------------------------------------------------- reading */
 
-/* In both layouts a point's place is a sum of one term for each coordinate. */
+/*
+ * Calculate the terms of the points' places. In both layouts, a place is the sum of a term for each
+ * coordinate.
+ */
 static int make_parts(struct field *f, struct errbuf *err)
 {
 	uint64_t n = f->shape.n, b = f->shape.brick ? f->shape.brick : n;
@@ -106,7 +109,7 @@ static int make_parts(struct field *f, struct errbuf *err)
 				LOAD_START + FIELD_POINT * (i / b * brick + i % b * within);
 		if (axis)
 			for (uint64_t i = 0; i < n; i++)
-				f->part[axis][i] -= LOAD_START; /* LOAD_START counts once */
+				f->part[axis][i] -= LOAD_START; /* LOAD_START is in one term only */
 	}
 	return 0;
 }
@@ -144,14 +147,14 @@ void field_close(struct field *f)
 	free(f->part[0]);
 }
 
-/* Wrap around: point 0 follows the last point. */
+/* Find the neighbouring points of AT along an axis. Point 0 follows the last point. */
 static void neighbours(const struct field *f, double at, uint32_t i[2], double *share)
 {
 	double cell = floor(at * f->per_unit), n = f->shape.n;
 	double first = cell - floor(cell / n) * n;
 
 	*share = at * f->per_unit - cell;
-	/* velocities of a damaged file may lead to infinity or NaN */
+	/* AT may be infinite or NaN if velocities in a damaged file are */
 	i[0] = first >= 0 && first < n ? (uint32_t)first : 0;
 	i[1] = i[0] + 1 < f->shape.n ? i[0] + 1 : 0;
 }

@@ -10,8 +10,8 @@
 #include "dimmap/load/trace.h"
 
 /*
- * A file with a flow's velocity at the N^3 points of a grid. In each direction, point i lies at
- * 2 pi i / N. In the byte order of the machine:
+ * A file with a flow's velocity at the N^3 points of a grid. In each direction, point i is at 2 pi
+ * i / N. Numbers have the byte order of the machine:
  *
  *	offset  bytes
  *	0       8      "NODEOSVF"
@@ -22,8 +22,8 @@
  *	24      24     A, B, C of the flow (double)
  *	4096    12     u, v, w (float) of the first point, and so on
  *
- * x varies fastest, z slowest: in a row-major file, over the points of the grid; in a file of
- * bricks, over the bricks of the grid, and over the points within each brick.
+ * x varies fastest and z slowest. In a row-major file, they vary over the points of the grid. In a
+ * file of bricks, they vary over the bricks of the grid, and within a brick over its points.
  */
 #define FIELD_MAGIC "NODEOSVF"
 #define FIELD_POINT 12u /* bytes */
@@ -31,7 +31,7 @@
 #define FIELD_N_MAX 16384u
 
 struct shape {
-	uint32_t n, brick; /* brick: 0 for row-major, else a divisor of n */
+	uint32_t n, brick; /* brick: 0 for row-major, otherwise a divisor of n */
 	struct flow flow;
 };
 
@@ -43,17 +43,17 @@ uint64_t field_bytes(const struct shape *s); /* of the file */
 struct field {
 	struct shape shape;
 	struct mapped file;
-	/* for each axis, the term of a coordinate in a point's place in the file */
+	/* for each axis and coordinate, the term of a point's place in the file */
 	uint64_t *part[3];
-	double per_unit; /* points of the grid per unit of length, along an axis */
+	double per_unit; /* points of the grid per unit of length along an axis */
 };
 
 int field_open(struct field *f, const char *path, bool random, struct errbuf *err);
 void field_close(struct field *f);
 
 /*
- * Calculates the velocity between the points, by trilinear interpolation, for rk4_step(). Notes the
- * touched pages in TRACE unless that is NULL.
+ * For rk4_step(): calculates the velocity between the points by trilinear interpolation. Notes the
+ * touched pages in TRACE unless TRACE is NULL.
  */
 struct probe {
 	const struct field *field;
@@ -63,8 +63,8 @@ struct probe {
 velocity probe_velocity;
 
 /*
- * Upper bound of the interpolation error anywhere: dx^2 / 8 times the second derivative, plus the
- * rounding to float.
+ * Return an upper bound of the interpolation error: dx^2 / 8 times the largest second derivative,
+ * plus the rounding to float.
  */
 double field_epsilon(const struct shape *s);
 

@@ -33,10 +33,10 @@ static void test_a_flow(void)
 
 	flow_velocity(&f, origin, v);
 	ok(apart(v, (double[]){ 7, 3, 5 }) < 1e-12,
-	   "flow: the velocity at the origin is C, A, B, as cosines are 1 and sines 0");
+	   "flow: the velocity at the origin is C, A, B: cosines are 1 and sines are 0");
 	flow_velocity(&f, quarter, v);
-	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12,
-	   "flow: the velocity a quarter of a period on is A, B, C, as sines are 1 and cosines 0");
+	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12, "flow: the velocity a quarter of a period away "
+						    "is A, B, C: sines are 1 and cosines are 0");
 	random_start(&r, 1, 0);
 	for (unsigned i = 0; i < 100000; i++) {
 		double p[3], q[3];
@@ -51,13 +51,14 @@ static void test_a_flow(void)
 		steepest = fmax(steepest, apart(v, w) / apart(p, q));
 	}
 	ok(most <= flow_speed_max(&f) && most > 0.6 * flow_speed_max(&f),
-	   "flow_speed_max: no speed is larger: %.3f of %.3f", most, flow_speed_max(&f));
+	   "flow_speed_max: is an upper bound of the speed: largest %.3f, bound %.3f", most,
+	   flow_speed_max(&f));
 	ok(steepest <= flow_lipschitz(&f) && steepest > 0.6 * flow_lipschitz(&f),
-	   "flow_lipschitz: the flow is nowhere steeper: %.3f of %.3f", steepest,
+	   "flow_lipschitz: is an upper bound of the slope: largest %.3f, bound %.3f", steepest,
 	   flow_lipschitz(&f));
 }
 
-/* A field whose lines turn around the z axis, so that their ends are known. */
+/* A field whose streamlines turn around the z axis, so that their ends are known. */
 static void turning(const void *of, const double p[3], double v[3])
 {
 	(void)of;
@@ -82,7 +83,7 @@ static void test_steps(void)
 	ok(error_of_circle(10) < 1e-6, "rk4_step: ten steps along a circle are off by %.2g",
 	   error_of_circle(10));
 	ok(ratio > 14 && ratio < 18,
-	   "rk4_step: half the step leaves a sixteenth of the error (order 4): %.2f", ratio);
+	   "rk4_step: with half the step, the error is a sixteenth (order 4): %.2f", ratio);
 }
 
 static struct field made(uint32_t n, uint32_t brick, struct flow flow)
@@ -97,8 +98,8 @@ static struct field made(uint32_t n, uint32_t brick, struct flow flow)
 }
 
 /*
- * Returns the largest error of the interpolated velocity at many places; VALUES gets 3 numbers for
- * each place.
+ * Return the largest error of the interpolated velocity at PLACES random places. VALUES gets 3
+ * numbers for each place, unless it is NULL.
  */
 static double furthest(const struct field *f, unsigned places, double *values)
 {
@@ -111,7 +112,7 @@ static double furthest(const struct field *f, unsigned places, double *values)
 		double p[3], v[3], w[3];
 
 		for (unsigned k = 0; k < 3; k++)
-			/* a range of several periods */
+			/* places are in a range of several periods */
 			p[k] = 40 * random_unit(random_next(&r)) - 20;
 		probe_velocity(&probe, p, v);
 		formula(&f->shape.flow, p, w);
@@ -132,8 +133,8 @@ static void points(uint32_t brick)
 		for (int y = 0; y < 12; y++)
 			for (int x = 0; x < 12; x++) {
 				/*
-				 * exactly at a point of the grid: other points contribute only by
-				 * the rounding of P
+				 * P is a point of the grid: other points contribute only because P
+				 * is rounded
 				 */
 				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12,
 						2 * M_PI * z / 12 },
@@ -144,8 +145,9 @@ static void points(uint32_t brick)
 				most = fmax(most, apart(v, w));
 			}
 	ok(most < 3e-7,
-	   "field: layout %u: the points have the flow's velocity, to float precision: %.2g", brick,
-	   most);
+	   "field: layout %u: the points have the flow's velocity to the precision of float: error "
+	   "%.2g",
+	   brick, most);
 	field_close(&f);
 }
 
@@ -165,8 +167,9 @@ static void test_between(void)
 		if (i == 0)
 			ok(coarse <= field_epsilon(&f.shape) &&
 				   coarse > 0.4 * field_epsilon(&f.shape),
-			   "field: between points the error is %.3g, theory allows %.3g", coarse,
-			   field_epsilon(&f.shape));
+			   "field: the error between points is at most the theoretical bound: "
+			   "%.3g, bound %.3g",
+			   coarse, field_epsilon(&f.shape));
 		field_close(&f);
 	}
 	is_int(same, 5, "field: five layouts give bitwise equal velocities");
@@ -176,14 +179,14 @@ static void test_between(void)
 	fine = furthest(&f, PLACES, NULL);
 	field_close(&f);
 	ok(coarse / fine > 3.7 && coarse / fine < 4.3,
-	   "field: half the distance between points leaves a quarter of the error: %.2f",
+	   "field: at half the distance between points, the error is a quarter: %.2f",
 	   coarse / fine);
 }
 
-/* Check the file's layout against field.h. */
+/* Check that the file has the layout that field.h describes. */
 static void test_layouts(void)
 {
-	/* v = sin x, w = cos x: the velocity gives a point's x */
+	/* in this flow v = sin x and w = cos x, so the velocity shows the x of a point */
 	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
 	const char *data = (const char *)f.file.data + LOAD_START;
 	float point[3];
@@ -199,7 +202,7 @@ static void test_layouts(void)
 	}
 	is_int(bad, 0, "field: bricks: x runs fastest within a brick and over the bricks");
 	field_close(&f);
-	f = made(8, 4, (struct flow){ 1, 0, 0 }); /* u = sin z, v = cos z */
+	f = made(8, 4, (struct flow){ 1, 0, 0 }); /* in this flow u = sin z and v = cos z */
 	data = (const char *)f.file.data + LOAD_START;
 	for (unsigned i = bad = 0; i < 8 * 8 * 8; i++) {
 		unsigned z = i / 256 * 4 + i % 64 / 16;
@@ -238,20 +241,21 @@ static void test_lines(void)
 	is_int(lines_check(&l, &check, NULL), 0, "lines_check: succeeds");
 	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound &&
 		   check.bound <= M_PI / 32 + 2e-9,
-	   "lines_check: the error is %.3g after %llu steps, %.3g is allowed", check.furthest,
-	   (unsigned long long)check.steps, check.bound);
+	   "lines_check: the error is at most the bound: %.3g after %llu steps, bound %.3g",
+	   check.furthest, (unsigned long long)check.steps, check.bound);
 	field_close(&f);
-	/* the header gives another flow, as if all data were damaged */
+	/* change the flow in the header, as if all data were damaged */
 	f = made(32, 0, flow_usual);
 	f.shape.flow.b += 0.2;
 	lines_check(&l, &check, NULL);
 	ok(check.furthest > check.bound,
-	   "lines_check: fails when the field is of another flow: %.3g, %.3g allowed",
+	   "lines_check: the error exceeds the bound if the field is of another flow: %.3g, bound "
+	   "%.3g",
 	   check.furthest, check.bound);
 	field_close(&f);
 	f = made(32, 0, (struct flow){ 0, 0, 0 });
-	is_int(lines_check(&l, &check, NULL), 0, "lines_check: a flow at rest can be checked");
-	ok(check.furthest == 0, "lines_check: a flow at rest has no error");
+	is_int(lines_check(&l, &check, NULL), 0, "lines_check: succeeds for a flow at rest");
+	ok(check.furthest == 0, "lines_check: finds no error in a flow at rest");
 	field_close(&f);
 }
 

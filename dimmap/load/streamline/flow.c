@@ -22,8 +22,8 @@ double flow_speed_max(const struct flow *f)
 }
 
 /*
- * The columns of the Jacobian have the lengths |B|, |C| and |A|: return its Frobenius norm, which
- * the spectral norm does not exceed.
+ * Return the Frobenius norm of the Jacobian, whose columns have at most the lengths |B|, |C| and
+ * |A|. The spectral norm is not larger.
  */
 double flow_lipschitz(const struct flow *f)
 {

@@ -9,7 +9,7 @@
 
 void lines_begin(const struct lines *l, uint64_t i, double p[3])
 {
-	/* the seeds of two streamlines lie 2^32 apart, like those of two threads in random.h */
+	/* the seeds of two streamlines are 2^32 apart, as those of two threads in random.h */
 	uint64_t state = l->load.seed + (i << 32);
 
 	for (unsigned axis = 0; axis < 3; axis++)
@@ -33,11 +33,11 @@ static uint64_t sum_of(uint64_t i, const double p[3])
 
 struct job {
 	const struct lines *lines;
-	uint64_t compare; /* steps to compare with the flow; 0: follow and trace */
+	uint64_t compare; /* number of steps to compare with the flow; 0: only follow and trace */
 	struct part {
 		_Alignas(64) uint64_t checksum;
 		double furthest;
-	} * part; /* of each thread */
+	} * part; /* an element for each thread */
 };
 
 static double lines_distance(const double a[3], const double b[3])
@@ -107,14 +107,14 @@ int lines_check(struct lines *l, struct lines_check *out, struct errbuf *err)
 	double half = M_PI / s->n, epsilon = field_epsilon(s), steps;
 	struct lines_result ignored;
 
-	/* the equation flow_apart() = half, solved for the number of steps */
+	/* the number of steps for which flow_apart() is half */
 	steps = flow_lipschitz(&s->flow) > 0 ? log1p(half * flow_lipschitz(&s->flow) / epsilon) /
 						       flow_lipschitz(&s->flow) / l->h
 					     : 1;
 	out->steps = steps < (double)l->steps ? (uint64_t)steps : l->steps;
 	if (!out->steps)
 		out->steps = 1;
-	/* 1e-9 is for rounding */
+	/* 1e-9 allows for rounding */
 	out->bound = flow_apart(&s->flow, epsilon, (double)out->steps, l->h) + 1e-9;
 	out->furthest = 0;
 	return lines_run(l, out->steps, &ignored, &out->furthest, err);

@@ -10,7 +10,7 @@ struct lines {
 	struct load load;
 	const struct field *field;
 	uint64_t seeds, steps;
-	double h; /* duration of a step */
+	double h; /* length of a step in time */
 };
 
 struct lines_result {
@@ -20,16 +20,16 @@ struct lines_result {
 };
 
 struct lines_check {
-	/*
-	 * number of compared steps: at least one, and at most as many as keep BOUND within half a
-	 * cell
-	 */
+	/* number of compared steps: as many as keep BOUND within half a cell, but at least one */
 	uint64_t steps;
-	/* largest distance of end points between field and flow, and its theoretical bound */
+	/*
+	 * largest distance between the end points in the field and in the flow, and its theoretical
+	 * bound
+	 */
 	double furthest, bound;
 };
 
-/* Put the start of streamline I, in the cube from 0 to 2 pi, into P. */
+/* Write the start of streamline I to P. It is in the cube from 0 to 2 pi. */
 void lines_begin(const struct lines *l, uint64_t i, double p[3]);
 
 int lines_trace(struct lines *l, struct lines_result *out, struct errbuf *err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * streamline: follows lines through a vector field that may be larger than the memory, in a mapped
- * file: the second workload of the DI-MMAP papers (Van Essen et al.) and of Argo NodeOS (Perarnau
- * et al., IPDPS 2017). The lines of its flow can also be calculated without the file.
+ * streamline: follows streamlines through a vector field in a mapped file that may be larger than
+ * the memory. This is the second workload of the DI-MMAP papers (Van Essen et al.) and of Argo
+ * NodeOS (Perarnau et al., IPDPS 2017). The streamlines can also be calculated from the flow,
+ * without the file, as a check.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,8 +93,8 @@ static int streamline_take_step(void *options, const char *value, struct errbuf 
 }
 
 static const struct load_option run_options[] = {
-	{ "seeds", LOAD_COUNT, offsetof(struct lines, seeds), "streamlines, from random points",
-	  .min = 1, .max = UINT32_MAX },
+	{ "seeds", LOAD_COUNT, offsetof(struct lines, seeds),
+	  "number of streamlines, which begin at random points", .min = 1, .max = UINT32_MAX },
 	{ "steps", LOAD_COUNT, offsetof(struct lines, steps), "steps of each streamline", .min = 1,
 	  .max = UINT32_MAX },
 	{ "step", LOAD_OWN, 0, "length of a step where the flow is fastest, in cells",

@@ -198,7 +198,7 @@ gone $busy 50
 linear | table # writes the waiting pages
 umount /m
 same "$(on_device 3000)" "$(written 3000)" "half slow: the page reaches the device"
-same "$(stat_of dirty)" "" "half slow: nothing is mounted"
+same "$(stat_of dirty)" "" "half slow: umount has ended the mount"
 
 # a device that does not answer
 waiter() { # NAME, COMMAND...: in the background
@@ -310,12 +310,12 @@ ok $? "no answer: the module can be unloaded when the device answers"
 same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" \
 	"no answer: the pages at the device are written"
 dmsetup remove d
-ok $? "no answer: the device is free in the end"
+ok $? "no answer: the device can be removed in the end"
 end=$(all_free)
 # a debug kernel keeps some memory
 keeps=8
 grep -q kasan_ /proc/kallsyms && keeps=64
 echo "# $start MiB were free before, $end are after"
 [ "$end" -ge $((start - keeps)) ]
-ok $? "no memory is missing"
+ok $? "all memory is free again"
 finish
