@@ -36,8 +36,8 @@ def sources(room):
 
 
 def places():
-    """Return (file, function) of each match outside of comments, except in declarations and in the
-    first lines of the matched functions themselves."""
+    """Return (file, function) of each match in code. Comments, declarations and the heads of the
+    matched functions themselves are left out."""
     found = {}
     for room in INSTALLED:
         for path in sources(room):
@@ -53,7 +53,7 @@ def places():
 
 
 def rows():
-    """Return for each row (file, function) and whether the row has a reason."""
+    """Return (file, function) of each row, and whether the row has a reason."""
     table = {}
     for line in open(os.path.join(TOP, "doc/HACKING.md")):
         cells = [c.strip() for c in line.strip().strip("|").split("|")]

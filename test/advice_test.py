@@ -20,7 +20,7 @@ LEFT_OUT_CPUS = "(--cpus leaves out CPUs 3)"
 LEFT_OUT_MEMS = "(--mems leaves out memory nodes 1)"
 ADVICE = (KEPT_ONE, SERVICE_CPUS, SERVICE_MEMS, LEFT_OUT_CPUS, LEFT_OUT_MEMS)
 
-# Name, options, requests of the containers, and the advice that the refusal must have.
+# {what is refused: (options, requests of the containers, advice that the refusal must have)}
 CASES = (
     ("too many CPUs", ALL_HPC, ({"cpus": 4},), (KEPT_ONE,)),
     ("too many memory nodes", ALL_HPC, ({"cpus": 1, "mems": 3},), ()),
@@ -49,7 +49,8 @@ CASES = (
 def manifest(asks):
     policy = {"name": "scheduler", "value": {"policy": "hpc"}}
     apps = [
-        # the names have words of advice, to catch code that searches a message for words
+        # names of containers have words of the advice, to catch code that searches messages for
+        # words
         {
             "name": f"thread-mems-{i}",
             "app": {"isolators": [{"name": "container", "value": ask}, policy]},

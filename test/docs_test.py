@@ -145,7 +145,7 @@ def tool_file(command):
 
 
 def tool_code(command):
-    """Return the source of COMMAND. unprovision shares the source of provision, but has the options
+    """Return the source of COMMAND. unprovision has the source of provision, but only the options
     in few[]."""
     code = read(tool_file(command))
     found = re.search(r"(.*)(\n\tstatic const struct option few\[\].*)", code, re.S)
@@ -166,7 +166,9 @@ def tool_options(command):
     code = tool_code(command)
     if (
         command == "vnode"
-    ):  # vnode move is a separate program; in its table, options without a short form have capitals
+        # "vnode move" is a separate program. In its table, options without a short form have
+        # capitals.
+    ):
         code += read("move/move_main.c")
     longs = re.findall(r'\{\s*"([a-z-]+)",\s*(?:no|required)_argument,\s*NULL,\s*\'(\w)\'', code)
     loop = read("tools/node_args.c") if "tool_node_options(" in code else code
@@ -496,20 +498,20 @@ FILES = ("AUTHORS", "CONTRIBUTING", "COPYING", "NEWS", "README", "SECURITY")
 
 
 def exists(name):
-    """Is NAME a file, or a test program that has a source?"""
+    """Return whether NAME is a file, or a test program that has a source."""
     path = os.path.join(SOURCE, name)
     return os.path.exists(path) or "/test/" in name and os.path.exists(f"{path}.c")
 
 
 def references(text):
-    """Yield the names of this tree's files in TEXT: words in backquotes, and commands on their own
-    line."""
+    """Yield the names of this tree's files in TEXT. These are words in backquotes, and commands on
+    their own lines."""
     words = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^ +(\./\S+)$", text, re.M)
     for word in words:
         word = word.split()[0]
         if (
             word in ("./configure",) or "NAME" in word
-        ):  # autoreconf makes configure; NAME stands for any name
+        ):  # autoreconf makes configure, and NAME is a placeholder
             continue
         if word.startswith("./") or word.split("/")[0] in TOP or word in FILES:
             yield word[2:] if word.startswith("./") else word
@@ -551,8 +553,7 @@ def test_references():
 
 
 def test_status():
-    """Check that the tables of doc/status.md are easy to read: all columns filled, and cells
-    short."""
+    """Check the tables of doc/status.md: each row has all columns, and each cell is short."""
     parts = re.split(r"^## ", read("doc/status.md"), flags=re.M)
     tables = [re.findall(r"^\|(.*)\|$", part, re.M) for part in parts]
     for part, columns, least in ((1, 4, 40), (2, 7, 4), (3, 3, 5), (4, 7, 10)):

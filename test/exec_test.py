@@ -12,7 +12,7 @@ from manpages import BUILD, done, ok, skip
 
 TOOL = os.path.join(BUILD, "nodeosctl")
 
-# Variables of a job's shell that srun must not get if it starts one task beside the job's ranks.
+# variables of a job's shell that srun must not get when it starts one task beside the job's ranks
 SIZES = (
     "SLURM_EXCLUSIVE",
     "SLURM_EXACT",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check the functions of the C sources. A name is defined in one file only, static or not, so that
-a search finds one function. No function is longer than a screen or has more parameters than a
-reader can keep apart. Callers check the result of NAME_find(), which can be NULL. Tests, kernel/
-and dimmap/module are left out. Part of make check. Needs universal-ctags. "functions.py --list"
-prints each fault on a line, "functions.py --table" numbers of each room as Markdown."""
+a search finds one function. No function is longer than a screen, or has too many parameters for a
+reader. Callers check the result of NAME_find(), which can be NULL. Tests, kernel/ and dimmap/module
+are left out. Part of make check. Needs universal-ctags. "functions.py --list" prints each fault on
+a line, "functions.py --table" numbers of each room as Markdown."""
 
 import json
 import os
@@ -16,10 +16,10 @@ import tempfile
 
 import rooms
 
-MAX_LINES = 60  # lines, from the name to the closing brace
+MAX_LINES = 60  # lines from a function's name to its closing brace
 MAX_PARAMETERS = 6
 
-# Names that several files may define, with the reason.
+# {name that several files may define: reason}
 SEVERAL = {
     "main": "each program has its own",
     "qemu_plugin_install": "QEMU loads it from each plugin",
@@ -80,7 +80,7 @@ def functions(top, paths):
 
 
 def unseen(top, found):
-    """Return files in which ctags finds fewer or more functions than there are bodies. A body
+    """Return the files in which ctags finds fewer or more functions than there are bodies. A body
     begins with a brace in column 0, where clang-format puts it."""
     wrong = []
     for path in files() if top == rooms.SOURCE else []:
@@ -131,7 +131,7 @@ def unchecked(top, paths):
 
 
 def plant():
-    """Return what the check finds in two files that break each rule once."""
+    """Return the findings of the check in two files that break each rule once."""
     body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
     parameters = ", ".join(f"int p{i}" for i in range(MAX_PARAMETERS))
     with tempfile.TemporaryDirectory() as top:

@@ -36,8 +36,8 @@ class Mistake(Exception):
 
 
 class Block:
-    """A block: its TEXT, what its marker says, and its place: SECTION is the heading above, LINE
-    the line of the fence."""
+    """A block: its TEXT, the contents of its MARKER, and its place. SECTION is the heading above
+    the block, LINE the line number of its fence."""
 
     def __init__(self, marker, text, section, line):
         self.text, self.section, self.line = text, section, line
@@ -103,8 +103,7 @@ class Block:
         return "^" + "".join(lines)
 
     def complaints(self, code, out):
-        """Return how a command's exit status CODE and output OUT differ from those of the
-        marker."""
+        """Return how a command's exit status CODE and output OUT differ from the marker."""
         found = [f"exit {code}, not {self.exit}"] if code != self.exit else []
         return found + [f"nothing matches {e}" for e in self.expect if not re.search(e, out, re.M)]
 
@@ -138,7 +137,7 @@ def blocks(text):
                 marker += "\n" + lines[i]
             marker = marker[len("<!-- test: ") : -len("-->")]
         elif re.match(r" {4}|\t", line):
-            raise Mistake(f"line {where}: an indented block: it would need a fence and a marker")
+            raise Mistake(f"line {where}: an indented block: use a fence and a marker")
         elif line.startswith("#"):
             section = line.lstrip("# ")
         i += 1
@@ -153,8 +152,7 @@ def blocks(text):
 
 
 class Shell:
-    """A shell, which is a bash started by ARGV in the directory CWD. It can write to the directory
-    SCRATCH, which has its files."""
+    """A shell: ARGV starts a bash in the directory CWD. Its files are in the directory SCRATCH."""
 
     def __init__(self, argv, env, cwd, scratch):
         self.argv, self.env, self.cwd, self.scratch = argv, env, cwd, scratch
@@ -198,7 +196,7 @@ class Shell:
             with open(code, encoding="utf-8") as f:
                 status = int(f.read())
         elif self.process.poll() is not None:
-            # a block ran "exit"
+            # the block has ended the shell by "exit"
             status = self.process.returncode
         else:
             status = 124
@@ -216,8 +214,8 @@ class Shell:
 
 
 def try_block(block, shell, timeout, limit=300, pause=1):
-    """Run BLOCK; with retry, repeat it until the output fits or LIMIT seconds are over. Returns a
-    list of what is wrong, and the output."""
+    """Run BLOCK. With retry, repeat it until the output fits or LIMIT seconds are over. Returns a
+    list of complaints, and the output."""
     end = time.time() + limit
     while True:
         code, out = shell.run(block.text, timeout)

@@ -23,7 +23,7 @@ TEXT = read("doc/guide.md")
 BLOCKS = blocks(TEXT)
 PROSE = re.sub(r"^(?:<!--.*?-->\n)?```.*?^```$", "", TEXT, flags=re.M | re.S)
 EXAMPLES = "/usr/share/doc/nodeos-tools/examples/"
-# programs in tree blocks that have no help text to compare with, and their allowed arguments
+# programs in tree blocks that have no help text, and their allowed arguments
 MAKERS = {
     "autoreconf": [],
     "make": ["install"],
@@ -37,8 +37,8 @@ def run(argv, **kw):
 
 
 def commands():
-    """Yield the block and the words of each simple command in all blocks of commands. The split is
-    only an approximation of the shell's."""
+    """Yield (block, words) for each simple command in all blocks of commands. The words only
+    approximate those of a shell."""
     for block in BLOCKS:
         if (
             block.kind not in COMMANDS + ("tree", "skip", "file")
@@ -181,7 +181,7 @@ def test_tree():
         if program in MAKERS:
             ok(
                 all(w in MAKERS[program] or w == "-i" for w in rest),
-                f"guide, line {block.line}: {' '.join(words)} has allowed arguments only",
+                f"guide, line {block.line}: {' '.join(words)} has only allowed arguments",
             )
             continue
         path = os.path.normpath(os.path.join(SOURCE, "build/plain", program))
@@ -299,7 +299,7 @@ def test_messages():
     ]
     ok(len(messages) > 6, "the guide quotes messages", messages)
     for message in messages:
-        # where the guide has a number or a quoted name, the sources have a conversion of printf()
+        # for a number or a quoted name in the guide, the sources have a conversion of printf()
         parts = [
             p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5
         ]

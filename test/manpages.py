@@ -82,8 +82,8 @@ def skip(what, why):
 
 
 def same_set(documented, expected, what):
-    """Check that both sets are equal. EXPECTED must not be empty: an empty set means that the C
-    source was not understood."""
+    """Check that both sets are equal. EXPECTED must not be empty: an empty set means that the test
+    did not understand the C source."""
     documented, expected = set(documented), set(expected)
     ok(
         expected and documented == expected,
@@ -113,7 +113,8 @@ def command_page(command):
 
 
 def section(text, title, mark=".Sh"):
-    """Return the lines below the heading TITLE, up to the next heading of its level or above."""
+    """Return the lines below the heading TITLE, up to the next heading of the same or a higher
+    level."""
     found = re.search(
         rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S
     )

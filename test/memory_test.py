@@ -517,7 +517,7 @@ def read_machine(path):
     ]
     special |= {os for os, _, _, cpus in found if not any(cpus) or (cpus == whole and parts)}
     if not every - special - empty:
-        special = set()  # the machine has no other memory
+        special = set()  # there is no ordinary memory, so all memory counts as ordinary
     return every, special | empty, [p for p in root.iter("object") if p.get("type") == "PU"]
 
 

@@ -84,7 +84,7 @@ def installed():
 
 
 def matches(path, pattern):
-    """Match as a shell does: * does not match a slash."""
+    """Return whether PATTERN matches the path, like in a shell: * does not match a slash."""
     return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
 
 
@@ -120,16 +120,16 @@ def rpm():
                 if words
                 else ""
             )
-            # a relative path is in the source tree; "make install" does not install the source of a
-            # kernel module
+            # Skip relative paths, which are in the source tree, and sources of a kernel module:
+            # "make install" does not install these.
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
                 to.append(path)
     return {k: v for k, v in lists.items() if v}, without
 
 
 def covered(what, files, lists, without):
-    """Check that each of FILES is in one of LISTS, {package: patterns}, but for those of WITHOUT.
-    Returns {file: package}."""
+    """Check that each of FILES is in exactly one of LISTS, {package: patterns}. WITHOUT has
+    patterns of files that a package leaves out. Returns {file: package}."""
     owner = {}
     for package, patterns in lists.items():
         for pattern in patterns:
@@ -186,7 +186,7 @@ def test_module():
 
 
 def test_units():
-    """Check that a removal of the packages stops each unit. debhelper stops units without
+    """Check that a removal of the packages stops each unit. debhelper stops only units without
     --no-start."""
     rules = read(PACKAGING, "debian/rules").replace("\\\n", " ")
     prerm = read(PACKAGING, "debian/nodeos-tools.prerm").replace("\\\n", " ")
@@ -197,7 +197,8 @@ def test_units():
         units = {w for w in words if re.match(r"nodeos[a-z-]*\.(service|timer|socket)$", w)}
         if "--no-start" in words or "--no-stop-on-upgrade" in words:
             left |= units
-    left.discard("nodeos-discover.service")  # it runs one command, which ends
+    # nothing to stop: this service runs one command that ends
+    left.discard("nodeos-discover.service")
     ok(
         len(left) == 4 and left <= stopped,
         "a removal of nodeos-tools stops each unit that debhelper does not stop",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of nodeosctl report --merge and --all-nodes, with valid and hostile reports of several
-nodes, which this file has. Scripts replace srun, squeue and scontrol. TAP. NODEOS_SOURCE and
-NODEOS_BUILD are as in docs_test.py.
+"""Test nodeosctl report --merge and --all-nodes with valid and hostile reports of several nodes,
+all made here. Scripts replace srun, squeue and scontrol. Prints TAP. NODEOS_SOURCE and NODEOS_BUILD
+are as in docs_test.py.
 """
 
 import copy
@@ -270,7 +270,7 @@ def test_steps():
         r.stdout,
         r.stderr,
     )
-    # a live report has more facts than the report that a step writes at its start
+    # A live report has more data than the report that a step writes at its start.
     write("live.json", node("n0", SIM, VDA))
     for order in (("s0.json", "live.json"), ("live.json", "s0.json")):
         r = run("--merge", *order)
@@ -338,7 +338,7 @@ def test_picture():
         "--merge --svg: the picture has one legend",
         texts,
     )
-    # the number of a CPU follows its cell in the SVG
+    # in the SVG, the number of a CPU comes after the CPU's cell
     found, last = {}, None
     for e in root.iter():
         if e.tag == SVG + "rect" and e.get("fill"):
@@ -641,7 +641,8 @@ def in_terminal(*words, env):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
 
 
-FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as in squeue(1)
+# squeue gets these arguments
+FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"
 
 
 def slurm(jobs, hosts):
@@ -667,8 +668,7 @@ def slurm(jobs, hosts):
 
 
 def test_parts():
-    """Check heterogeneous jobs and arrays, for which squeue prints a line for each component or
-    task."""
+    """Check heterogeneous jobs and arrays: squeue prints a line for each component or task."""
     me, gid = os.getuid(), os.getgid()
     job = {"0": 20, "1": 21, "2": 22}
     het = [f"2{k}|20+{k}|RUNNING|{me}|{gid}|{n}" for k, n in ((0, "n[0-1]"), (1, "n2"), (2, "n3"))]
@@ -698,7 +698,7 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # srun prints the parcels of all nodes
+    # srun prints the parcels of all nodes' reports
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):

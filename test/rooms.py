@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Check which rooms of the source tree use which: a table of the allowed arrows is compared with
-the #include lines and with calls. Also refused are circles of source files, a room without a
-README, and a room that is too large. Part of make check. rooms.py --table prints the numbers of
-files and lines of each room, as Markdown; rooms.py --installed prints the names of the rooms that
-are installed."""
+"""Check which rooms of the source tree use which: compare a table of allowed arrows with the
+#include lines and with calls. Also refused are circles of source files, a room without a README,
+and a room that is too large. Part of make check. rooms.py --table prints the numbers of files and
+lines of each room, as Markdown; rooms.py --installed prints the names of the rooms that are
+installed."""
 
 import os
 import re
@@ -107,7 +107,7 @@ ALLOWED = {
     "doc": [],
     "test": ["bench"],  # only what plugins of QEMU need, see ONLY
 }
-# Arrows to some headers only: (from, to): headers.
+# {(from, to): headers}: these arrows allow only these headers.
 ONLY = {
     ("host", "dimmap"): ["dimmap/dimmap_ioctl.h"],
     ("hugepages", "lwk"): ["lwk/counted.h"],
@@ -226,8 +226,8 @@ def objects():
 
 
 def calls(units):
-    """Return, from the symbols of the object files, {unit: units whose functions or variables it
-    uses}."""
+    """Return {unit: units whose functions or variables it uses}, by the symbols of the object
+    files."""
     defined, wanted = {}, {}
     for unit, path in units.items():
         for line in subprocess.run(
@@ -359,7 +359,7 @@ def main():
             [f"{r}: {n}" for r, (n, _) in sizes(includes).items() if n > MAX_LINES],
         ),
     ]
-    # The check must find mistakes, which are made here.
+    # The check must find these mistakes, which are made for this test.
     planted = dict(includes)
     planted["base/words.c"] = ["container/ledger.h"]
     checks.append(

@@ -25,7 +25,7 @@ except ImportError as e:
 
 CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
-# Members that a document may lack, written by hand: all others must be there.
+# Optional members of documents, written by hand. All other members are required.
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj "
     "guest_mib contention cores mems_wants mems_policy memory_limit_bytes block_bandwidth "
@@ -92,14 +92,14 @@ def rename(x, key):
 
 
 def retype(x, key):
-    """Replace an object by a number, and any other value by an object. Null does not serve: it can
-    stand for an unknown value."""
+    """Replace an object by a number, and any other value by an object. Null would not be a mistake:
+    it can stand for an unknown value."""
     x[key] = {"x": 1} if not isinstance(x[key], dict) else 1
 
 
 def mutate(name, document, check=CHECK):
     """Check that DOCUMENT does not fit the schema if a member has another name or type, or if a
-    member that must be there is missing."""
+    required member is missing."""
     seen, quiet = set(), []
     for path in places(document):
         x = document
@@ -137,7 +137,7 @@ def members(x):
 
 
 def undescribed(x, where=""):
-    """Members without a description."""
+    """Return the paths of members without a description."""
     if isinstance(x, list):
         return [u for i, v in enumerate(x) for u in undescribed(v, where)]
     if not isinstance(x, dict):
@@ -233,15 +233,15 @@ def test_documents():
         "free" not in documents["a user's node"] and "free" in documents["node"],
         "a user's node does not have the free CPUs, which node has",
     )
-    # members that need a buffer in use, a real launch, or another kind of document: the tests in
-    # the guest check these
+    # The tests in the guest check members that need a buffer in use, a real launch, or another kind
+    # of document.
     live = (
         members(CHECK.schema["$defs"]["buffer"])
         | members(CHECK.schema["$defs"]["step_report"])
         | members(CHECK.schema["$defs"]["list"])
         | members(CHECK.schema["$defs"]["nodes"])
     )
-    # the kernel of the build host may show no interrupts or threads of these CPUs
+    # the kernel of the build host may show no interrupts and no threads on these CPUs
     live |= {"irq", "irqs", "irq_names", "threads", "thread_names", "count"}
     same_set(
         sorted(members(CHECK.schema) - live - seen) or ["none"],

@@ -127,9 +127,9 @@ def made(name, machine):
         shutil.copy(path, to)
         return ["--put", to]
 
-    if name == "chrt":  # chrt of util-linux, with the patch in contrib/patches
+    if name == "chrt":  # util-linux's chrt with the patch in contrib/patches
         return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
-    if name == "debian-kernel":  # Debian's own, for guests in the nodes: kernel and drivers
+    if name == "debian-kernel":  # Debian's kernel and drivers, for guests that run in the nodes
         tree = output(f"{TOP}/kernel/build", "--variant", "debian", "--tree")
         (release,) = os.listdir(f"{tree}/usr/lib/modules")
         modules = f"usr/lib/modules/{release}"
@@ -141,7 +141,7 @@ def made(name, machine):
         kernel = f"boot/vmlinuz-{release}"
         subprocess.run(["tar", "cf", tar, "-C", tree, kernel, *files], check=True)
         return ["--put", tar]
-    if name == "guest-initrd":  # of a guest with an image, guest/test/programs/init.c
+    if name == "guest-initrd":  # initramfs of guest/test/programs/init.c, for guests with an image
         work = f"{BUILD}/tools/guest-initrd"
         os.makedirs(work, exist_ok=True)
         source = f"{TOP}/guest/test/programs/init.c"
@@ -198,8 +198,8 @@ def options(machine):
 
 
 def together(a, b):
-    """Return one machine that fits both, or None. Additional devices, kernel arguments and files
-    harm no suite."""
+    """Return one machine on which both runs can run, or None. Additional devices, kernel arguments
+    and files harm no suite."""
     if any(
         a.get(key) != b.get(key)
         for key in ("nodes", "numa", "cpus", "memory", "llc", "qemu", "kernel", "slurm", "plugin")
@@ -267,12 +267,12 @@ class Tally:
             self.failed += 1
 
     def end(self, code):
-        """End the suite: report a failure for which there was no line. Returns whether all tests
-        passed."""
+        """End the suite. If it failed without a "not ok" line, print such a line. Returns whether
+        all tests passed."""
         if code and not self.failed:
             fail(f"suite {self.suite} ended with {code}{' (its limit)' if code == 124 else ''}")
         elif not code and not self.passed + self.failed + self.skipped:
-            fail(f"suite {self.suite}: it ran no test")
+            fail(f"suite {self.suite} ran no test")
             code = 1
         say(
             f"suite {self.suite}: {self.passed} passed, {self.failed} failed,"
@@ -316,7 +316,7 @@ def boot(machine, group):
     try:
         command = [f"{GUEST}/run", *options(machine)]
     except (OSError, IndexError, subprocess.CalledProcessError) as e:
-        fail(f"{names}: its parts could not be built: {e}")
+        fail(f"{names}: a build for these suites failed: {e}")
         return False
     command += ["--timeout", str(sum(r.limit for r in group) + 300), "--share", out]
     if os.environ.get("QEMU"):
@@ -352,7 +352,7 @@ def changed_since(base):
         ).stdout.splitlines()
     suites = {f"test/guest/{run.suite}.py" for run in runs()}
     rooms = {name.split("/")[0] for name in names if name not in suites}
-    # all suites depend on these
+    # all suites depend on these rooms
     if rooms & {"base", "test", "etc", "configure.ac", "Makefile.am", "m4"}:
         return None
     return rooms, set(names)
@@ -362,9 +362,9 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--list", action="store_true", help="print the runs, and boot no cluster")
+    parser.add_argument("--list", action="store_true", help="print the runs and boot no cluster")
     parser.add_argument(
-        "--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT"
+        "--changed", metavar="COMMIT", help="run only the suites of rooms that differ from COMMIT"
     )
     parser.add_argument(
         "--kernel", help="use this kernel instead of the suite's (debian, stock, nodeos-debug)"
@@ -374,17 +374,20 @@ def main():
     parser.add_argument(
         "what",
         metavar="ci|deep|SUITE",
-        help="all of test/run, all of test/run --deep, or one suite",
+        help="all suites of test/run, all suites of test/run --deep, or one suite",
     )
     parser.add_argument(
-        "groups", metavar="GROUP", nargs=argparse.REMAINDER, help="groups of the suite; none: all"
+        "groups",
+        metavar="GROUP",
+        nargs=argparse.REMAINDER,
+        help="groups of the suite (default: all)",
     )
     a = parser.parse_args()
     known = runs()
     if a.what in ("ci", "deep"):
         chosen = [r for r in known if r.when == a.what]
     else:
-        # take the run that has these groups, for its machine, or else the first run
+        # use the machine of the run that has these groups, or else of the first run
         chosen = [r for r in known if r.suite == a.what]
         chosen = [r for r in chosen if r.machine.get("kernel") == a.kernel] or chosen
         chosen = [r for r in chosen if set(a.groups) <= set(r.groups)][:1] or chosen[:1]
@@ -406,7 +409,7 @@ def main():
             r.machine["kernel"] = a.kernel
         if a.slurm:
             r.machine["slurm"] = a.slurm
-    # when this process is ended by a signal, end the guests, too
+    # if a signal ends this process, end the guests, too
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(143))
     good = True

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare the manual pages with the options, isolators, keys, variables, files and messages of the
-sources and of the built programs, in both directions: each of these is documented, and all that is
-documented exists. TAP. docs_test.py has other tests of the manual pages.
+sources and of the built programs. Each of these must be documented, and everything that is
+documented must exist. Prints TAP. docs_test.py has other tests of the manual pages.
 """
 
 import glob
@@ -82,7 +82,7 @@ def table_options(file):
         found.add(f"-{short} --{name}" + ("" if "store_true" in rest else "="))
     found |= {
         f"-{short} --{name}" for short, name in re.findall(r"^-(\w) \| --([a-z-]+)\)", text, re.M)
-    }  # patterns of case in a shell script
+    }  # options in patterns of "case" in a shell script
     return found | ({"-h --help"} if "argparse" in text else set())
 
 
@@ -124,7 +124,7 @@ def test_programs():
                 [("h", "help")],
                 "nodeos-mpirun(1) has --help and -h",
             )
-            same_set(table, ["-h --help"], "nodeos-mpirun has no options but --help and -h")
+            same_set(table, ["-h --help"], "nodeos-mpirun has only the options --help and -h")
             ok(
                 "--help (-h)" in printed(argv),
                 "nodeos-mpirun prints its option --help (-h)",
@@ -158,7 +158,7 @@ def test_programs():
     ]
     same_set(
         " ".join(built).split(),
-        # these two are not among them: helpers that can also be run by hand
+        # not these two, which are helpers; an admin can also run them by hand
         [p for p in PROGRAMS if p not in ("nodeos-guest", "nodeos-lwk")] + ["nodeosctl"],
         "this test has every program that is installed for users",
     )
@@ -199,7 +199,7 @@ def test_nodeosctl():
     for file in ["README", "NEWS", "doc/install.md", "doc/HACKING.md"] + [
         f"doc/{p}" for p in PAGES
     ]:
-        # a command is in mdoc's quotes, in backquotes, or at the start of a line of an example
+        # a command is in mdoc's quotes, in backquotes, or at the start of an example's line
         words = set(
             re.findall(
                 r"(?:^\.Q[lq] |`|^ +(?:\S+/)?|[$#] )nodeosctl ([a-z-]+)",
@@ -208,7 +208,7 @@ def test_nodeosctl():
             )
         )
         unknown = words - {"help", *COMMANDS}
-        ok(not unknown, f"{file}: the commands of nodeosctl that it names exist", sorted(unknown))
+        ok(not unknown, f"{file} names only commands of nodeosctl that exist", sorted(unknown))
 
 
 def test_helpers():
@@ -252,7 +252,7 @@ def test_daemon():
         "nodeosd --help has the options of nodeosd",
     )
     served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
-    # there is no command query: only libnodeos sends it
+    # only libnodeos sends query, and no command has this name
     ok("ASK_QUERY" in read("control/libnodeos.c"), "libnodeos sends query")
     served.remove("query")
     # exec sends find, and then runs srun
@@ -260,10 +260,10 @@ def test_daemon():
     same_set(
         re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "),
         served,
-        "nodeosd --help names the commands that nodeosd serves",
+        "nodeosd --help names the commands that send requests to nodeosd",
     )
     asks = [c for c in COMMANDS if re.search(r"^\.Nm nodeosd", command_page(c), re.M)]
-    same_set(asks, served, "pages of exactly those commands that nodeosd serves name nodeosd")
+    same_set(asks, served, "the pages of these commands, and of no others, name nodeosd")
 
 
 # ------------------------------------------------------------------ manifest
@@ -315,7 +315,8 @@ def members(line):
 def test_isolators():
     text = section(page("nodeos-manifest.5"), "Isolators", ".Ss")
     rows = c_array("manifest/manifest_keys.c", "manifest_isolators")
-    known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]  # refused, with advice
+    # NodeOS refuses partition, with advice
+    known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]
     ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
     # keys_test.py compares isolators that are one number
     ignored = [name for name in ignored if name not in dict(rank_numbers())]
@@ -438,7 +439,7 @@ def test_dimmapfs():
     )
     ok(
         named and set(named) <= set(stats),
-        "dimmapfs(5): the counters that it names exist in the module",
+        "dimmapfs(5) names only counters that the module has",
         sorted(set(named) - set(stats)),
     )
     calls = re.findall(r"#define (DIMMAP_IOC_\w+)\s+_IO", read("dimmap/dimmap_ioctl.h"))
@@ -475,8 +476,8 @@ def test_variables():
     """Check NodeOS's variables, and other variables that programs read."""
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
-    # the pages have one word for several names, and do not have names that
-    # spank_job_control_setenv() sets: Slurm puts SPANK_ before these
+    # The pages have one word for several names. They do not have the names that
+    # spank_job_control_setenv() sets: Slurm prefixes these with SPANK_.
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
         re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
     )
@@ -666,7 +667,7 @@ def test_messages():
     )
     for text in messages:
         message = text[1:-1].replace('""', '"')
-        # values in quotes, files, and words of tables are not in formats
+        # formats do not contain values in quotes, files, and words of tables
         fixed = re.sub(
             r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
             r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",

@@ -15,9 +15,9 @@ SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|
 RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
-# what may precede the errbuf or request in a call: other arguments, with nested calls
+# other arguments before the errbuf or request in a call, even with nested calls
 BEFORE = r"(?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*?"
-# Comparisons of whole texts are allowed: they do not depend on a word.
+# Comparisons of whole texts are allowed: they do not depend on single words.
 WHOLE = re.compile(r'strcmp\([^"]*\)')
 # declarations of errbufs, but not of functions, such as: struct errbuf *NAME(
 DECLARED = re.compile(r"\bstruct errbuf\s+([^;()]+)(?![^;)]*\()")
@@ -50,7 +50,7 @@ def names_of(code):
     """Return the names that errbufs have in C code."""
     names = set()
     for declared in DECLARED.findall(code):
-        # stop at the first name that cannot be an errbuf: it belongs to the next parameter
+        # stop at the first name that cannot be an errbuf: this name belongs to the next parameter
         for part in re.sub(r"\{[^}]*\}", "", declared).split(","):
             name = NAME.fullmatch(part.strip())
             if not name:
@@ -92,7 +92,7 @@ def first_call(code):
 
 
 def planted(found, name):
-    """Check that a mistake made for this test is FOUND exactly once."""
+    """Check that FOUND has exactly one place, the mistake that is made for this test."""
     ok(len(found) == 1, name, () if found else ["not seen"])
 
 

@@ -3,9 +3,9 @@
 # run: deep limit=9000 1000
 # rooms: launch container
 """Start, cancel and kill steps of every launch path at random: first without the plugin, then with
-the plugin and the same random numbers. Both runs must leave the same behind. churn.py [STEPS
-[SEED]]. STEPS is the number of steps that launches would start without interruptions: a job script
-counts as a step, and so does each srun in it."""
+the plugin and the same random numbers. What is left on the nodes must be the same after both runs.
+churn.py [STEPS [SEED]]. STEPS is the number of steps that launches would start without
+interruptions: a job script counts as a step, and so does each srun in it."""
 
 import json
 import os
@@ -50,8 +50,8 @@ def kill_stepds(node, killed):
 
 
 def behind(killed):
-    """Return what is left on each node after all jobs: cgroups of jobs, cpusets of slice and scope,
-    processes of the user, and the node's state."""
+    """Return what is left on each node after all jobs: cgroups of jobs, cpusets of slurmd's slice
+    and scope, processes of the user, and the node's state."""
     out = {}
     time.sleep(15)  # ranks of a killed slurmstepd sleep for up to 6 s
     for node in ("n0", "n1"):
@@ -130,7 +130,7 @@ def scripts():
         ):
             text = line
             for mark, word in zip("XWO", words):
-                # in the form for stock Slurm, the whole word with the container's name is left out
+                # the form for stock Slurm does not have the word with the container's name
                 if half == "stock" and mark in "XW":
                     text = " ".join(w for w in text.split(" ") if not w.startswith(mark))
                 else:
@@ -140,8 +140,8 @@ def scripts():
 
 
 def command(rng, options, names):
-    """Return the number of steps of a random launch, and its command. With and without the plugin,
-    the same random numbers are drawn, so that the same steps are cancelled or killed."""
+    """Return the number of steps of a random launch, and its command. The same random numbers are
+    drawn with and without the plugin, so that the same steps are cancelled or killed."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(
@@ -240,7 +240,7 @@ def main():
     plugin(False)
     stock = churn(steps, seed, False)
     note(f"stock leaves {json.dumps(stock)}")
-    for node in ("n0", "n1"):  # remove what the run without the plugin has left
+    for node in ("n0", "n1"):  # remove what the run without the plugin has left on the nodes
         run(
             "rmdir $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -depth -type d)"
             " 2>/dev/null; true",

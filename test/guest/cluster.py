@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Functions that the guest tests share: commands as a user, TAP, sets of CPUs, and the machine as
-lscpu shows it, not as NodeOS does."""
+lscpu shows it, without NodeOS's code."""
 
 import json
 import os
@@ -46,8 +46,7 @@ class Result:
 
 
 def diagnose(what):
-    """Write to the log, as TAP comments, what Slurm's processes wait for. Called if a test
-    hangs."""
+    """Write to the log, as TAP comments, what Slurm's processes wait for. For a test that hangs."""
     note(f"diagnosis: {what}")
     for node in ("n0", "n1"):
         r = run(
@@ -108,7 +107,7 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
 
 
 def both(command):
-    """Run a command as root on both nodes at once. Returns {node: Result}."""
+    """Run a command as root on both nodes at the same time. Returns {node: Result}."""
     out = {}
 
     def one(node):
@@ -123,7 +122,7 @@ def both(command):
 
 
 def has_hpc():
-    """Does the kernel have SCHED_HPC?"""
+    """Return whether the kernel has SCHED_HPC."""
     try:
         return os.sched_get_priority_max(48) >= 0
     except OSError:
@@ -131,8 +130,8 @@ def has_hpc():
 
 
 def nodes():
-    """Return the names of the cluster's nodes, so that tests do not wait two minutes for a missing
-    one."""
+    """Return the names of the cluster's nodes. A test that names a missing node waits for two
+    minutes."""
     r = run("scontrol show hostnames $(sinfo -h -o %N)", user="root")
     return r.out.split()
 
@@ -195,7 +194,7 @@ def ranks(result):
 
 
 class Machine:
-    """The cores and memory nodes of a node with their CPUs, from lscpu."""
+    """The cores and memory nodes of a node, with their CPUs, from lscpu."""
 
     def __init__(self, node="n0"):
         text = run("lscpu -p=CPU,CORE,SOCKET,NODE", user="root", node=node).out

@@ -177,8 +177,8 @@ def end(*jobs):
 
 
 def group_running():
-    """The AdminComment of a running job follows the reports on the job. A comment of the site
-    stays."""
+    """Test that the AdminComment of a running job follows the reports on the job, and that a
+    comment of the site stays."""
     job, other, plain = submit(), submit(), submit()
     for j in (job, other, plain):
         wait_state(j, "RUNNING")
@@ -235,8 +235,8 @@ def group_running():
 
 
 def group_ended():
-    """Ended jobs have one record each in the database: single jobs, tasks of an array, components
-    of a heterogeneous job."""
+    """Test that each ended job has one record in the database: single jobs, tasks of an array,
+    components of a heterogeneous job."""
     job, other, plain = submit(), submit(), submit()
     array, het = submit("--array=0-1"), submit(": -n1")
     wait_state(array, "RUNNING")
@@ -350,7 +350,7 @@ def group_requeue():
 
 
 def group_site():
-    """A SystemComment that the site has set is kept."""
+    """Test that a SystemComment of the site is kept."""
     job = submit()
     wait_state(job, "RUNNING")
     report(job)
@@ -370,7 +370,7 @@ def group_site():
 
 
 def group_user():
-    """Nothing that a job's user writes changes a record."""
+    """Test that nothing that a job's user writes changes a record."""
     job = submit()
     wait_state(job, "RUNNING")
     turtle(job)
@@ -431,7 +431,7 @@ def extra(node):
 
 
 def wait_minute():
-    """Wait for the minute within which collect does not change a node's Extra again."""
+    """Wait for a minute, in which collect does not change a node's Extra again."""
     time.sleep(62)
 
 
@@ -480,7 +480,7 @@ def group_extra():
     same(
         (extra("n0"), extra("n1")),
         ('{"rack":7,' + none, "{" + none),
-        "after the jobs, Extra of both nodes has 0 devils",
+        "after the jobs, the Extra of both nodes has 0 devils",
     )
     twice("extra, ended")
     run("sed -i '/^contention_node_extra/d' /etc/nodeos/nodeos.conf", user="root")
@@ -575,7 +575,7 @@ def own_class(job):
 
 
 def reported(job, host, *words):
-    """Does the report of HOST on JOB have all of WORDS?"""
+    """Return whether the report of HOST on JOB has all of WORDS."""
     try:
         with open(f"{DIR}/{job}/{host}.json", encoding="utf-8") as f:
             text = f.read()
@@ -598,8 +598,8 @@ def last_report(job, host, what):
 
 
 def follow(job, old, new, more=""):
-    """Check that the document of JOB changes from class OLD to NEW, and that AdminComment follows.
-    It must also have MORE."""
+    """Check that the document of JOB changes from class OLD to NEW, and that AdminComment then has
+    NEW and MORE."""
     seconds = wait_for(lambda: own_class(job) == new, 60 + TURN * 2)
     ok(seconds is not None, f"a rank of job {job} changes from {old} to {new}", own_class(job))
     seconds = wait_for(lambda: f"class={new} " in admin_comment(job), 60)
@@ -624,8 +624,8 @@ def final_record(job):
 
 
 def rewrite_copies(job):
-    """Try to forge reports as the user of JOB: writes to the real ones must fail, and copies have
-    no effect."""
+    """Try to forge reports as the user of JOB: writes to the real reports must fail, and copies
+    must have no effect."""
     own = f"{HOME}/copies"
     for command in (
         f"echo x >/run/nodeos-contend/steps/{job}.0.json",
@@ -639,8 +639,8 @@ def rewrite_copies(job):
 
 
 def group_daemons():
-    """Reports of the daemons of two nodes become records in Slurm, by the timer and the unit of
-    collect."""
+    """Test that the daemons' reports of two nodes become records in Slurm, by the timer and the
+    unit of collect."""
     start_daemons()
     start_timer()
     observed = "srun --mpi=none --nodeos-contention=observe"
@@ -694,7 +694,8 @@ def group_daemons():
 
 
 def group_again():
-    """By the daemons' reports, a requeued job has one record, which is of its last run."""
+    """Test that the daemons' reports on a requeued job become one record, which is that of the last
+    run."""
     start_daemons()
     job = submit("--requeue -w n0", "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000")
     ok(
@@ -741,8 +742,8 @@ def advise(*options):
 
 
 def group_advise():
-    """The daemon of n0 reports two devils. advise proposes to move one to n1, and the printed
-    commands do that."""
+    """Test advise: the daemon of n0 reports two devils, advise proposes to move one to n1, and the
+    printed commands do so."""
     start_daemons()
     step = "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000"
     # drain n1 rather than naming n0: the requeued job must be free to run on another node

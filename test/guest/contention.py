@@ -5,9 +5,10 @@
 # run: ci limit=600 classes
 # run: deep limit=2400
 # rooms: contention contend host launch tools
-"""Test the classes of ranks, which Slurm or MPI starts, by the misses of a simulated last-level
-cache. Rates must be as calculated from the loads' assembler (programs/load.c). Further groups:
-domains; ranks that fork, exec, sleep or change; a daemon that is killed; users who may not read.
+"""Test the classes of ranks that Slurm or MPI starts, by the misses of a simulated last-level
+cache. Rates must be those calculated from the loads' assembler code (programs/load.c). Other groups
+test domains, ranks that fork, exec, sleep or change, a daemon that is killed, and users who may not
+read documents.
 
 contention.py [GROUP...]"""
 
@@ -29,7 +30,7 @@ RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1
 CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}
 CLASS["chase"] = "devil"
 PROCS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs"
-KILLS = 100  # how often the daemon is killed
+KILLS = 100  # number of times that the daemon is killed
 
 
 def kind(spec):
@@ -37,8 +38,8 @@ def kind(spec):
 
 
 def judge_rate(rank, spec, what):
-    """Check that the rate of RANK is within 10 % of the calculated rate, and that its class is the
-    one of that rate."""
+    """Check that the rate of RANK is within 10 % of the calculated rate, and that RANK has the
+    class of the calculated rate."""
     want = RATE.get(kind(spec), 0)
     got = rank.get("rate")
     good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)
@@ -55,7 +56,7 @@ def judge_rate(rank, spec, what):
 
 
 def group_classes():
-    """Six ranks on two sockets have the calculated rates, although they share caches."""
+    """Test that six ranks on two sockets have the calculated rates, though they share caches."""
     specs = "muladd/16M,scan/16M,triad/8M,chase/16M,loop/1M,scan/1M"
     step = Load(60, specs, "-n6 -c2 -m block:block --nodeos-contention=observe")
     d = step.classified()
@@ -101,8 +102,8 @@ def group_classes():
 
 
 def group_pair():
-    """Two scans of 3 MiB evict each other in one cache of 4 MiB, but not in two caches. Children of
-    mpirun have classes, too."""
+    """Test that two scans of 3 MiB evict each other in one cache of 4 MiB, but not in two caches,
+    and that children of mpirun have classes."""
     for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two sockets", "turtle")):
         bind = f"--exclusive --cpu-bind=map_cpu:{way}"
         step = Load(50, "scan/3M,scan/3M", f"-n2 -c8 {bind} --nodeos-contention=observe")
@@ -131,8 +132,8 @@ def group_pair():
 
 
 def group_shared():
-    """Two ranks that share a CPU have their own rates. A rank that hardly computes is no devil. The
-    class of a rank changes with what the rank does."""
+    """Test that two ranks that share a CPU have their own rates, that a rank that hardly computes
+    is no devil, and that the class of a rank changes with its load."""
     step = Load(50, "loop/1M,scan/16M", "-n2 -O --cpu-bind=map_cpu:0,0 --nodeos-contention=observe")
     ranks = by_rank(step.classified())
     for n, spec in enumerate(step.specs):
@@ -158,7 +159,8 @@ def group_shared():
 
 
 def group_none():
-    """Without counters the class is unknown, with the reason, and the step runs as usual."""
+    """Test that without counters the class is unknown, with the reason, and that the step runs as
+    usual."""
     root(f"systemctl stop {UNIT}; rmmod simllc")
     root(f"systemctl start {UNIT}")
     step = Load(20, "scan/16M", "-n1 --nodeos-contention=observe")
@@ -189,7 +191,8 @@ def group_none():
 
 
 def group_kinds():
-    """The misses of a rank are counted in its children, in its threads, and after an exec."""
+    """Test that the misses of a rank are also counted in its children, in its threads, and after an
+    exec."""
     for how in ("fork", "thread", "exec"):
         step = Load(50, f"scan/16M/{how}", "-n1 -c2 --nodeos-contention=observe")
         ranks = by_rank(step.classified())
@@ -211,7 +214,7 @@ def group_kinds():
     same(
         sorted((r["container"], r["class"]) for r in d.get("ranks", [])),
         [("sim", "devil")],
-        "only that container of a manifest is observed which requests it",
+        "of a manifest's containers, only the one that requests it is observed",
     )
     step.cancel()
     cluster.site("contention = observe", ("n0",))
@@ -228,7 +231,8 @@ def group_kinds():
 
 
 def group_resize():
-    """When a container is resized, its ranks keep their rows, with the new CPUs."""
+    """Test that the ranks of a container keep their rows when it is resized, and that the rows get
+    the new CPUs."""
     step = Load(120, "scan/16M,loop/1M", "-n2 -c4 --nodeos-cpus=8 --nodeos-contention=observe")
     before = by_rank(step.classified())
     r = run(f"nodeosctl resize --step={step.job}.0 step --cpus=4")
@@ -251,7 +255,7 @@ def group_resize():
 
 
 def group_suspend():
-    """A rank that is suspended keeps its class."""
+    """Test that a suspended rank keeps its class."""
     step = Load(90, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
     step.classified()
     root(f"scontrol suspend {step.job}")
@@ -289,13 +293,14 @@ def write_unit(text):
 
 
 def kill_next(n, last):
-    """Wait until systemd has started another daemon than that of pid LAST, and kill it while it
-    starts or later. Returns its pid, or 0."""
+    """Wait until systemd has started another daemon than pid LAST, and kill it while it starts or
+    later. Returns its pid, or 0."""
     pid, end = 0, time.time() + 60
     while not pid and time.time() < end:
         time.sleep(0.05)
         found = [int(p) for p in text_of(PROCS).split() if int(p) != last]
-        pid = min(found, default=0)  # the lowest pid is the daemon's, not that of a child
+        # the lowest pid is that of the daemon; its children have higher pids
+        pid = min(found, default=0)
     time.sleep(n % 10 * 0.3)
     return pid if kill_pid(pid) else 0
 
@@ -309,7 +314,7 @@ def launch_until(stop, codes):
 
 
 def group_kills():
-    """Killing the daemon at any time affects no rank and no launch."""
+    """Test that killing the daemon at any time affects no rank and no launch."""
     write_unit("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=100ms\n")
     # only one rank, since starts of the daemon and launches need the CPUs of the host
     step = Load(60 + 10 * KILLS, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
@@ -346,7 +351,7 @@ def group_kills():
 
 
 def group_held():
-    """A rank whose file server blocks its address space delays neither the daemon nor the
+    """Test that a rank whose file server blocks its address space delays neither the daemon nor the
     command."""
     held = Load(60, "", "-n1 -c2 --nodeos-contention=observe", program=HOLD)
     step = Load(40, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
@@ -364,7 +369,7 @@ def group_held():
     text = root(f"cat /proc/$(systemctl show -P MainPID {UNIT})/wchan; ps -o stat= -C {UNIT}").out
     ok(
         " D" not in text,
-        "the daemon is not in an uninterruptible wait beside a blocked address space",
+        "the daemon is in no uninterruptible wait beside a blocked address space",
         text,
     )
     step.end()
@@ -372,8 +377,8 @@ def group_held():
 
 
 def group_interrupts():
-    """Ranks on quiet CPUs are read every contention_interval_quiet seconds, and the interrupts are
-    counted."""
+    """Test that ranks on quiet CPUs are read every contention_interval_quiet seconds. The
+    interrupts are counted."""
     configure(interval_quiet=10)
     step = Load(
         45,

@@ -39,7 +39,7 @@ def text_of(path):
 
 
 class Instructions:
-    """Counters of the instructions of tasks, and of all tasks that they start later, for each of
+    """Counters of the instructions of tasks, and of all tasks that these start later, for each of
     KINDS."""
 
     def __init__(self, tids):
@@ -62,7 +62,7 @@ class Instructions:
             for tid in tids:
                 fd = libc.syscall(PERF_EVENT_OPEN, attr, tid, -1, -1, 8)
                 if fd < 0 and ctypes.get_errno() == errno.ESRCH:
-                    continue  # a thread of slurmd ends with its request
+                    continue  # the thread has ended: slurmd has a thread for each request
                 if fd < 0:
                     raise OSError(ctypes.get_errno(), f"perf_event_open of task {tid}")
                 self.fds[kind].append(fd)

@@ -4,9 +4,9 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: dimmap host
-"""Test buffers of dimmapfs through Slurm. The isolator dimmap makes a buffer for a container, the
-ranks map a file or a device through it, and it is removed with the job. Expected values are from
-/proc/mounts, stat, the module's counters and the device itself.
+"""Test buffers of dimmapfs through Slurm. The isolator dimmap makes a buffer for a container. The
+ranks map a file or a device through the buffer, which is removed with the job. Expected values are
+from /proc/mounts, stat, the module's counters and the device itself.
 
 dimmap.py [GROUP...]. The group "without" needs nodes without the module; the others load
 ./dimmapfs.ko."""
@@ -87,7 +87,8 @@ def told(r):
 
 
 def group_device():
-    """Ranks see the data of a device, their writes reach the device, and no buffer is left."""
+    """Test that ranks see the data of a device, that their writes reach the device, and that no
+    buffer is left."""
     size = int(root(f"blockdev --getsize64 {DEVICE}").out)
     m = one("device.json", policy="sieve", fill="16K")
     r = run(
@@ -152,8 +153,8 @@ def group_device():
 
 
 def group_job():
-    """The buffer of a container in the job's plan lives as long as the job, and only its user can
-    use it."""
+    """Test that the buffer of a container in the job's plan lives as long as the job, and that only
+    the job's user can use it."""
     m = one("job.json")
     write(
         "job.sh",
@@ -225,7 +226,7 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
 
 
 def group_two():
-    """The buffers of two jobs on one node have separate memory nodes and pages."""
+    """Test that the buffers of two jobs on one node have separate memory nodes and pages."""
     root(
         "mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
         " install -d -o bob -m 700 /scratch/bob"
@@ -308,7 +309,7 @@ def group_two():
 
 
 def group_refused():
-    """A refused buffer gives one message, and the step does not run."""
+    """Test that a refused buffer gives one message, and that the step does not run."""
     for what, options, text in (
         (
             "a device that the site does not name",
@@ -344,7 +345,7 @@ def group_refused():
 
 
 def group_ends():
-    """When a job ends in any way, its buffer is removed, and its writes reach the device."""
+    """Test that a job's buffer is removed and its writes reach the device, however the job ends."""
     m = one("ends.json")
     for what, kill in (
         ("scancel", "scancel {job}"),
@@ -444,8 +445,8 @@ wait
 
 
 def group_again():
-    """Buffers work in spite of a umask, of a device with writes in flight, of a killed slurmstepd,
-    and of a descriptor that stays open."""
+    """Test buffers with a umask, with a device that has writes in flight, after a killed
+    slurmstepd, and with a descriptor that stays open."""
     root("rm -rf /run/nodeos-dimmap")
     m = one("again.json", cpus="2")
     look = 'stat -c "data %U" $NODEOS_DIMMAP/data'
@@ -531,7 +532,7 @@ done
 
 
 def group_private():
-    """Jobs that have mount namespaces of their own see their buffers."""
+    """Test that jobs with mount namespaces of their own see their buffers."""
     private = "JobContainerType=job_container/tmpfs"
     for what, lines in (
         ("private /tmp", [private]),
@@ -572,7 +573,7 @@ def group_private():
 
 
 def group_nodes():
-    """Each of a job's two nodes has a buffer of its own."""
+    """Test that each of a job's two nodes has a buffer of its own."""
     m = one("nodes.json", cpus="2")
     r = run(
         f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data"
@@ -592,7 +593,8 @@ def group_nodes():
 
 
 def group_mpi():
-    """MPI sends from and receives into a buffer, on one node and on two. MPI-IO writes a buffer to
+    """Test that MPI sends from and receives into a buffer, on one node and on two nodes. MPI-IO
+    writes a buffer to
     a file of the node and to a file of the shared file system. The shared file system has no cache,
     so its I/O is direct, and fails with EFAULT as dimmapfs(5) says."""
     m = one("mpi.json", cpus="4")
@@ -628,7 +630,7 @@ def group_mpi():
 
 
 def group_without():
-    """On a node without the module, a step with a buffer fails."""
+    """Test that a step with a buffer fails on a node without the module."""
     r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={one('without.json')} echo ran")
     ok(
         r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out,

@@ -5,7 +5,7 @@
 # run: deep qemu="-action reboot=reset" limit=1200 reset
 # run: deep kernel=debian limit=3600
 # rooms: spank launch container
-"""Failures on a node, with srun, sbatch and salloc: the ranks do not run, the user gets the
+"""Test failures on a node, with srun, sbatch and salloc: the ranks do not run, the user gets the
 message, the step ends on all nodes, no node is drained, and other users are not affected.
 "failures.py GROUP..." runs only these groups."""
 
@@ -66,8 +66,8 @@ def refused(launcher, options, words, what, nodes=None):
 
 
 def group_matrix():
-    """Requests that do not fit, and faults of one node. Slurm would drain a node for an error in
-    most hooks, so NodeOS reports all errors in the rank."""
+    """Test requests that do not fit, and faults of one node. Slurm would drain a node for an error
+    in most hooks, so NodeOS reports all errors in the rank."""
     # errors on both nodes; with sbatch, the step of the batch script reports them first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
@@ -132,8 +132,8 @@ def group_matrix():
 
 
 def without_plugin(user="alice"):
-    """Return the environment of a srun that loads no plugin, which any user can make. The node is
-    then the first to check the request."""
+    """Return the environment of an srun that loads no plugin. Any user can make it. Then the node
+    is the first to check the request."""
     run(
         "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
         " /etc/slurm/slurm.conf >own/slurm.conf",
@@ -146,7 +146,7 @@ def without_plugin(user="alice"):
 
 
 def group_absent():
-    """A node without the plugin refuses the ranks of a job with containers."""
+    """Test that a node without the plugin refuses the ranks of a job with containers."""
     on("n1", f"mv {LINE} {LINE}.off; systemctl restart slurmd")
     cluster.wait_idle()
     reason = "this node has no NodeOS plugin"
@@ -238,8 +238,8 @@ def group_absent():
 
 
 def group_upgrade():
-    """The plugin is replaced while a job runs, is built for another series of Slurm, or is older
-    than the request."""
+    """Test a plugin that is replaced while a job runs, is built for another series of Slurm, or is
+    older than the request."""
     so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
@@ -315,7 +315,8 @@ def group_upgrade():
 
 
 def group_reset():
-    """A node is reset during a step. Needs a guest that may reset (QEMU's -action reboot=reset)."""
+    """Test a reset of a node during a step. Needs a guest that may reset (QEMU's -action
+    reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
     r = run(
         "sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2"
@@ -354,7 +355,7 @@ def group_reset():
 
 
 def group_kills():
-    """When a step dies in any way, later steps still start."""
+    """Test that later steps start, however a step dies."""
     rng = random.Random(3)
     for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
@@ -390,7 +391,7 @@ def group_kills():
 
 
 def group_state():
-    """Damaged entries of the ledger, and a wrong clock."""
+    """Test damaged entries of the ledger, and a wrong clock."""
     manifest = write("state.json", pod(sim={"container": {"cpus": 4}}))
     program = (
         f"salloc -N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n1 {WHEREAMI}"
@@ -438,8 +439,8 @@ def group_state():
 
 
 def forged(variable, value):
-    """Return a command and its environment with which bob forges VARIABLE in a job of his own. No
-    client checks it, so the node must."""
+    """Return a command and an environment with which bob forges VARIABLE in a job of his own. No
+    client checks the value, so the node must."""
     return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {
         "FORGED": value
     }
@@ -601,7 +602,7 @@ def hostile_list():
 
 
 def group_hostile():
-    """Hostile commands of bob beside alice's job: the ranks, the ledger entry and the files of
+    """Test hostile commands of bob beside alice's job: the ranks, the ledger entry and the files of
     alice must not change."""
     manifest = write("victim.json", pod(sim={"container": {"cpus": 4}}))
     write("victim.txt", "alice's own\n")
@@ -658,7 +659,7 @@ def group_hostile():
     )
     run("scancel -u alice; scancel -u bob", user="root")
     all_idle("no node is drained by hostile submissions")
-    same(leftovers(), "", "hostile submissions: the ledger is empty in the end")
+    same(leftovers(), "", "hostile submissions: the ledger is empty at the end")
 
 
 GROUPS = {

@@ -56,8 +56,8 @@ def listed(nodes):
 
 
 class Blocks:
-    """The blocks, homes and usable bytes as the kernel shows them. Usable bytes of a node are its
-    managed bytes minus the high watermark of each zone."""
+    """The blocks, homes and usable bytes as the kernel shows them. The usable bytes of a node are
+    its managed bytes minus the high watermarks of its zones."""
 
     def __init__(self):
         nodes = cpus(read(f"{NODE}/has_memory"))
@@ -207,7 +207,7 @@ def enough(mems, least):
 
 
 def group_site():
-    """What discovery, provision, features and report show of the blocks."""
+    """Test what discovery, provision, features and report show of the blocks."""
     same(
         len(kernel.home) if kernel.fake else int(read("/sys/kernel/mm/fgmn/enabled")),
         8 if kernel.fake else 1,
@@ -270,7 +270,8 @@ def group_site():
 
 
 def group_containers():
-    """Containers get blocks by number and by size, and tools in a rank show these blocks."""
+    """Test that containers get blocks by number and by size, and that tools in a rank show these
+    blocks."""
     some = sorted(kernel.blocks)
     for mems in (1, 2, 3):
         m = write(f"f{mems}.json", pod(sim={"container": {"cpus": 4, "mems": mems}}))
@@ -397,8 +398,8 @@ def group_containers():
 
 
 def group_jobs():
-    """Several jobs: no block has two containers, jobs without containers get the other blocks, and
-    requests that are too large are refused."""
+    """Test several jobs: no block has two containers, jobs without containers get the other blocks,
+    and requests that are too large are refused."""
     jobs = [
         Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user)
         for n, user in ((2, "alice"), (1, "bob"), (3, "alice"))
@@ -490,7 +491,7 @@ def group_jobs():
         r.code != 0
         and f"needs {free + 1} memory nodes, {free} may be given" in r.err
         and "belong to other jobs: with --gres=fgmn:N" in r.err,
-        "one block more than is free is refused, with the number of free blocks and advice",
+        "a request for one block more than is free is refused, with the free blocks and advice",
         r.text,
     )
     ok(
@@ -605,8 +606,8 @@ def limit_of(task):
 
 
 def group_resize():
-    """Blocks are empty when a container gives them up and when another gets them. A deleted
-    container gives up all its blocks."""
+    """Test that blocks are empty when a container gives them up and when another container gets
+    them, and that a deleted container gives up all its blocks."""
     job = Job(
         {
             "sim": {"container": {"cpus": 4, "mems": 3}},
@@ -744,8 +745,8 @@ time.sleep(600)
 
 
 def group_pinned():
-    """If memory cannot be moved off a block, the whole resize is refused, also its change of
-    CPUs."""
+    """Test that the whole resize is refused, also its change of CPUs, if memory cannot be moved off
+    a block."""
     manifest = write(
         "pinned.json",
         pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}),
@@ -826,8 +827,8 @@ def tasks_of(text):
 
 
 def group_pressure():
-    """If a container needs more memory than its blocks have, the kernel kills its ranks and no
-    other processes."""
+    """Test that the kernel kills the ranks of a container that needs more memory than its blocks
+    have, and no other processes."""
     two = sorted(kernel.near(set(range(2, 16))))[:2]
     usable = kernel.bytes(two) // MIB
     big = (
@@ -1001,7 +1002,7 @@ def group_pressure():
 
 
 def group_gres():
-    """With blocks as a GRES and a feature, Slurm lets jobs wait for free blocks."""
+    """Test that Slurm lets jobs wait for free blocks if it has them as a GRES and a feature."""
     text = root("nodeosctl provision --cmdline").out
     line = re.search(r"NodeName=n0 (CpuSpecList=.*)", text).group(1)
     gres = re.search(r"(NodeName=n0 Name=fgmn .*)", text).group(1)
@@ -1060,7 +1061,7 @@ def group_gres():
     got = [read(f"{HOME}/g{i}.out") for i in range(3)]
     ok(
         all(len(cpus(g.split()[-1])) == most for g in got),
-        "three jobs that request over a third of the blocks each all get them in the end",
+        "three jobs that each request over a third of the blocks all get their blocks in the end",
         got,
     )
     root(
@@ -1098,7 +1099,7 @@ class Random:
         return sum(count for _, count in self.containers.values())
 
     def command(self, number):
-        """srun in an allocation of the manifest, with all containers in one step."""
+        """Return a command: srun in an allocation of the manifest, all containers in one step."""
         where = ",".join(f"{name}:{i}" for i, (name, _, _) in enumerate(self.ranks))
         case = "".join(
             f"{i}) exec {EAT} {mib} {kind} 600;;\n" for i, (_, mib, kind) in enumerate(self.ranks)
@@ -1111,7 +1112,7 @@ class Random:
         )
 
     def judge(self, text):
-        """Return what is wrong with the ranks whose output is TEXT."""
+        """Return the faults of the ranks whose output is TEXT."""
         wrong, held = [], {}
         for pid, mib in tasks_of(text).items():
             path = "/sys/fs/cgroup" + read(f"/proc/{pid}/cgroup").split("::")[1]
@@ -1141,7 +1142,7 @@ class Random:
 
 
 def group_manifests():
-    """Random manifests: no page of a rank is outside of its container's blocks."""
+    """Test with random manifests that all pages of ranks are in their container's blocks."""
     rng = random.Random(SEED)
     wrong, filled = [], 0
     for i in range(MANIFESTS):

@@ -27,7 +27,7 @@ GUEST = "--nodeos-guest=384M"
 SMALL = "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"
 STATE = "/run/nodeos-hugepages"
 CPUS = os.cpu_count()
-KILLS = 20  # of a part of a guest
+KILLS = 20  # number of kills of a part of a guest
 KEYS = "/tmp/keys"
 MINUTE = 60
 RUNNER = "/usr/libexec/nodeos/nodeos-guest"
@@ -35,13 +35,13 @@ FRESH = "/usr/libexec/nodeos/test/fresh-mpi"
 
 
 def again(step):
-    """Run a step, up to three times: under emulation by several threads, a guest's kernel that
-    changes its own code may meet a removed breakpoint (test/guest/run, tcg_thread)."""
+    """Run a step, up to three times. Under emulation by several threads, a guest's kernel that
+    changes its own code may run a breakpoint that it has removed (test/guest/run, tcg_thread)."""
     for _ in range(2):
         out = step()
         if "Oops: int3" not in str(out):
             return out
-        cluster.note("the emulated processor met a removed breakpoint: again")
+        cluster.note("the guest's kernel ran a removed breakpoint: the step is repeated")
     return step()
 
 
@@ -58,7 +58,7 @@ def srun(options, command, timeout=240, mpi="none", **more):
 
 
 def pool():
-    """Huge pages of 2 MiB of each node."""
+    """Return the number of huge pages of 2 MiB of each node."""
     out = []
     for path in sorted(glob.glob(SMALL)):
         with open(path, encoding="ascii") as f:
@@ -67,19 +67,19 @@ def pool():
 
 
 def parts():
-    """Processes of guests on this node: 'PID NAME' each."""
+    """Return the processes of guests on this node, as 'PID NAME'."""
     return run(f"pgrep -l '{PARTS}'", user="root").out.splitlines()
 
 
 def wait_until(what, limit=60):
     end = time.time() + limit
     while not what() and time.time() < end:
-        time.sleep(1)  # each look takes time from the ranks
+        time.sleep(1)  # poll seldom: each poll takes CPU time from the ranks
     return what()
 
 
 def left_behind():
-    """What a guest has left on the node: {} for nothing."""
+    """Return what a guest has left on the node; {} means nothing."""
     found = {
         "processes": parts(),
         "machines": glob.glob(f"{KVM}/[0-9]*-*"),
@@ -95,13 +95,13 @@ def left_behind():
 
 
 def clean(what):
-    """Nothing is left after a step."""
+    """Check that nothing is left after a step."""
     wait_until(lambda: not left_behind())
     same(left_behind(), {}, f"{what}: nothing is left on the node")
 
 
 def begin(options, script, limit=240):
-    """Start a step whose ranks run SCRIPT in guests and print "begins"; returns its job."""
+    """Start a step whose ranks run SCRIPT in guests and print "begins". Return its job."""
     with open(f"{HOME}/script.sh", "w", encoding="ascii") as f:
         f.write(script)
     command = f"srun --mem=1200 --mpi=none {options} sh script.sh >{HOME}/step.out 2>&1"
@@ -127,18 +127,19 @@ def group_main():
     same(
         (r.code, r.out.split(), r.err),
         (0, ["n0", kernel.partition("-")[2], "alice", HOME], "wrong\n"),
-        "main: a program inside has the node's name, kernel, user and directory",
+        "main: a program in a guest has the node's name, the guest's kernel, and the user and"
+        " directory of its job",
     )
-    cluster.note(f"main: it took {r.seconds:.0f} s")
+    cluster.note(f"main: the step took {r.seconds:.0f} s")
     clean("main")
     r = srun(f"-n1 -c1 {GUEST}", "sh -c 'exit 7'")
-    same(r.code, 7, "main: its exit code is srun's")
+    same(r.code, 7, "main: srun ends with the exit code of the program in the guest")
     r = run(f"echo words | srun -n1 -c1 --mem=1200 --mpi=none {GUEST} cat", timeout=240)
-    same((r.code, r.out), (0, "words\n"), "main: it reads standard input")
+    same((r.code, r.out), (0, "words\n"), "main: a program in a guest reads standard input")
     r = srun(f"-n1 -c1 {GUEST}", "sh -c 'kill -SEGV $$'")
     ok(
         r.code == 139 and "Segmentation fault" in r.err,
-        "main: the signal that ends it is seen by Slurm",
+        "main: Slurm sees the signal that has ended a program in a guest",
         r.text,
     )
     job = begin(
@@ -146,24 +147,28 @@ def group_main():
         "trap 'echo got TERM >term; exit 3' TERM; echo begins; while :; do sleep 0.2; done",
     )
     seen = {line.split()[1] for line in parts()}
-    same(seen, {"qemu-system-x86", "virtiofsd", "nodeos-guest"}, "main: its parts run on the node")
-    ok(glob.glob(f"{KVM}/[0-9]*-*"), "main: its processor is KVM's")
+    same(
+        seen,
+        {"qemu-system-x86", "virtiofsd", "nodeos-guest"},
+        "main: the processes of the guest run on the node",
+    )
+    ok(glob.glob(f"{KVM}/[0-9]*-*"), "main: the guest's processor is KVM's")
     run(f"scancel {job}")
     all_idle("main: the node is idle after scancel")
     with open(f"{HOME}/term", encoding="ascii") as f:
-        same(f.read(), "got TERM\n", "main: scancel sends it SIGTERM")
+        same(f.read(), "got TERM\n", "main: scancel sends SIGTERM to the program in the guest")
     clean("main: scancel")
 
 
 def qemu():
-    """The process of QEMU, or None."""
+    """Return the process of QEMU, or None."""
     found = run("pgrep -x qemu-system-x86", user="root").out.split()
     return int(found[0]) if len(found) == 1 else None
 
 
 def frames(pid):
-    """[(first address, [page frame number of each page of 4 KiB])] of the memory of each of the
-    guest's nodes, in their order: its files are those of QEMU's command line."""
+    """Return [(first address, [page frame number of each page of 4 KiB])] of the memory of the
+    guest's nodes, in their order. The memory's files are those in QEMU's command line."""
     words = run(f"tr '\\0' '\\n' </proc/{pid}/cmdline", user="root").out
     fds = re.findall(r"mem-path=/proc/self/fd/(\d+),id=mem\d", words)
     inodes = [os.stat(f"/proc/{pid}/fd/{fd}").st_ino for fd in fds]
@@ -183,7 +188,7 @@ def frames(pid):
 
 
 def runs(pages):
-    """Lengths in bytes of the contiguous parts of a list of frames."""
+    """Return the lengths in bytes of the contiguous parts of a list of frames."""
     out, last = [], None
     for frame in pages:
         if last is not None and frame == last + 1:
@@ -195,7 +200,7 @@ def runs(pages):
 
 
 def nodes_of(pid, first):
-    """Pages on each memory node of the mapping at an address."""
+    """Return how many pages of the mapping at an address are on each memory node."""
     for line in run(f"cat /proc/{pid}/numa_maps", user="root").out.splitlines():
         if line.startswith(f"{first:x} "):
             return dict(re.findall(r" N(\d+)=(\d+)", line))
@@ -203,7 +208,7 @@ def nodes_of(pid, first):
 
 
 def group_memory():
-    """Where the guest's memory is, by root's walk through the pages, beside the report."""
+    """Compare where the guest's memory is, by the kernel's page map, with the report."""
     pattern = f"{HOME}/memory.%j.%s.%N.json"
     options = f"-n1 -c{CPUS} --nodeos-cpus={CPUS} --nodeos-mems=2 {GUEST} --nodeos-report={pattern}"
     job = begin(
@@ -211,18 +216,25 @@ def group_memory():
     )
     pid = qemu()
     seen = frames(pid) if pid else []
-    same([len(p) * 4096 >> 20 for _, p in seen], [192, 192], "memory: 192 MiB for each node")
-    ok(all(None not in p for _, p in seen), "memory: all of it is there from the start")
+    same(
+        [len(p) * 4096 >> 20 for _, p in seen],
+        [192, 192],
+        "memory: the guest has 192 MiB for each node",
+    )
+    ok(
+        all(None not in p for _, p in seen),
+        "memory: all pages of the guest's memory exist from the start",
+    )
     parts = [r for _, p in seen for r in runs(p)]
     ok(
         parts and min(parts) >= 2 << 20 and all(p[0] % 512 == 0 for _, p in seen),
-        "memory: in extents of at least 2 MiB, by page frame numbers",
+        "memory: by page frame numbers, the guest's memory is in extents of at least 2 MiB",
         parts,
     )
     same(
         [sorted(nodes_of(pid, first)) for first, _ in seen],
         [["0"], ["1"]],
-        "memory: the first node's on node 0, the second one's on node 1",
+        "memory: the guest's first node is on node 0, the second one on node 1",
     )
     (path,) = glob.glob(f"{HOME}/memory.{job}.*.json")
     with open(path, encoding="utf-8") as f:
@@ -230,7 +242,7 @@ def group_memory():
     same(
         (report["memory_bytes"], report["shortest_bytes"], report["mems"], report["ranks"]),
         (sum(parts), min(parts), "0-1", 1),
-        "memory: the report says the same",
+        "memory: the report has the same memory as the kernel shows",
     )
     threads = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
@@ -246,18 +258,19 @@ def group_memory():
     others = [t for n, t in threads.items() if not n.startswith("CPU ")]
     ok(
         others and all(p == os.SCHED_OTHER for _, p in others),
-        "memory: QEMU's other threads have an ordinary policy",
+        "memory: QEMU's other threads have the ordinary policy",
         threads,
     )
     run("scancel -u alice")
-    all_idle("memory: the node is idle")
+    all_idle("memory: the node becomes idle")
     clean("memory")
 
 
 def places(text):
-    """What lstopo's XML says of a machine, without numbers: a list of packages, each a list of
-    last-level caches, each a list of cores, each the number of its threads; of each memory node,
-    which of all threads, in their order, are near it; the distances."""
+    """Return what lstopo's XML says of a machine, without ids: a list of packages; a package is a
+    list of last-level caches, a cache is a list of cores, and a core is its number of threads.
+    Then, for each memory node, which threads are near it, as positions among all threads; and the
+    distances."""
     root = ElementTree.fromstring(text)
     order = [p.get("os_index") for p in root.iter("object") if p.get("type") == "PU"]
 
@@ -270,7 +283,8 @@ def places(text):
             for cache in inside(package, "L3Cache") or [package]
         ]
         for package in inside(root, "Package")
-        if inside(package, "PU")  # a part of the host may have a memory node of another one
+        # a part of the host may have a memory node that is near another part
+        if inside(package, "PU")
     ]
     near = []
     for node in inside(root, "NUMANode"):
@@ -285,7 +299,8 @@ def places(text):
 
 
 def group_places():
-    """lstopo inside has the container's packages, caches, cores, memory nodes and distances."""
+    """Test that lstopo in a guest shows the container's packages, caches, cores, memory nodes and
+    distances."""
     for wish, mask, nodes in (
         (f"-c{CPUS} --nodeos-cpus={CPUS} --nodeos-mems=2", hex((1 << CPUS) - 1), "0x3"),
         (
@@ -304,12 +319,14 @@ def group_places():
             want = (want[0], places(restricted.out)[1], [])
         got = places(r.out) if r.code == 0 else r.text
         cluster.note(f"places: {got}")
-        same(got, want, f"places: {wish}: lstopo inside equals the container's part of the host")
+        same(
+            got, want, f"places: {wish}: lstopo in the guest shows the container's part of the host"
+        )
     clean("places")
 
 
 def group_ranks():
-    """Several ranks of one host in one guest."""
+    """Test several ranks of one host in one guest."""
     r = srun(
         f"-n{CPUS} -c1 {GUEST}",
         "sh -c 'echo $SLURM_PROCID $(cat /proc/sys/kernel/random/boot_id)"
@@ -322,16 +339,16 @@ def group_ranks():
     same((r.code, [x[0] for x in lines]), (0, numbers), f"ranks: {CPUS} ranks run")
     ok(
         len({x[1] for x in lines}) == 1 and lines[0][1] != own,
-        "ranks: in one guest, which is not the host",
+        "ranks: all ranks run in one guest",
         r.text,
     )
-    same(sorted(x[3] for x in lines), numbers, "ranks: each on a CPU of its own")
+    same(sorted(x[3] for x in lines), numbers, "ranks: each rank is on a CPU of its own")
     clean("ranks")
     r = srun(f"-n{CPUS} -c1 -K0 {GUEST}", "sh -c 'sleep $SLURM_PROCID; exit $((SLURM_PROCID + 3))'")
     same(
         (r.code, sorted(re.findall(r"task (\d): Exited with exit code (\d)", r.err))),
         (CPUS + 2, [(str(i), str(i + 3)) for i in range(CPUS)]),
-        "ranks: each has its exit code, the first rank's before the others'",
+        "ranks: Slurm gets the exit code of each rank'",
     )
     clean("ranks: exits")
 
@@ -341,15 +358,15 @@ def group_mpi():
     found = sorted(re.findall(rf"^fresh (\d) of {CPUS} \d+ rounds (\d+)$", r.out, re.M))
     ok(
         (r.code, found) == (0, [(str(n), str(sum(range(CPUS)))) for n in range(CPUS)]),
-        f"mpi: each of {CPUS} ranks in one guest has the numbers of all",
+        f"mpi: each of {CPUS} ranks in one guest gets the numbers of all ranks",
         r.text,
     )
-    cluster.note(f"mpi: it took {r.seconds:.0f} s")
+    cluster.note(f"mpi: the step took {r.seconds:.0f} s")
     clean("mpi")
 
 
 def vm_exits(pid):
-    """Exits of all CPUs of the machine of process PID, by KVM's debugfs."""
+    """Return the number of exits of all CPUs of process PID's machine, by KVM's debugfs."""
     total = 0
     for path in glob.glob(f"{KVM}/{pid}-*/vcpu*/exits") or glob.glob(f"{KVM}/{pid}-*/exits"):
         with open(path, encoding="ascii") as f:
@@ -358,7 +375,8 @@ def vm_exits(pid):
 
 
 def group_control():
-    """nodeosctl guest of a step's guest: what it lists, for whom, and that it is not saved."""
+    """Test nodeosctl guest with a step's guest: list it, reach it only as its user, refuse to save
+    it."""
     job = begin(f"-n2 -c1 {GUEST}", "echo begins; sleep 300")
     pid = qemu()
     before = vm_exits(pid)
@@ -370,7 +388,7 @@ def group_control():
     same(
         [own.get(key) for key in ("job", "step", "ranks", "qemu", "emulated", "disk")],
         [job, "0", 2, pid, False, False],
-        "control: with its step, ranks and process",
+        "control: the list has the guest's step, ranks and process",
     )
     threads = {}
     for thread in os.listdir(f"/proc/{pid}/task"):
@@ -379,17 +397,17 @@ def group_control():
     same(
         {f"CPU {i}/KVM": [cpu] for i, cpu in enumerate(own.get("cpus", []))},
         {name: cpus for name, cpus in threads.items() if name.startswith("CPU ")},
-        "control: its CPUs are those that its threads are bound to",
+        "control: the listed CPUs are those to which the guest's threads are bound",
     )
     same(
         (sum(n["bytes"] for n in own.get("nodes", [])), own.get("page")),
         (384 << 20, 2 << 20),
-        "control: its memory in pages of 2 MiB",
+        "control: the list has the guest's memory in pages of 2 MiB",
     )
     exits = (own.get("counts") or {}).get("exits", -1)
     ok(
         0 < before <= exits <= after,
-        "control: as many exits as KVM's debugfs has",
+        "control: the list has as many exits as KVM's debugfs",
         f"{before} <= {exits} <= {after}",
     )
     r = run(
@@ -397,7 +415,7 @@ def group_control():
     )
     ok(
         re.search(rf"^\d+ +{job}\.0 +ranks ", r.out, re.M),
-        "control: another step of the job lists it, too",
+        "control: another step of the job lists the guest, too",
         r.text,
     )
     r = run("nodeosctl guest save /tmp/saved.guest")
@@ -414,16 +432,16 @@ def group_control():
             r.code == 1
             and r.out == "no guest of yours on this host\n"
             and "you have no guest" in r.err,
-            f"control: {user} does not reach it",
+            f"control: {user} does not reach the guest",
             r.text,
         )
     run(f"scancel {job}")
-    all_idle("control: the node is idle after scancel")
+    all_idle("control: the node becomes idle after scancel")
     clean("control")
 
 
 def image_of(append):
-    """An image of Debian's kernel with guest/test/programs/init.c. Returns its name in HOME."""
+    """Make an image of Debian's kernel and guest/test/programs/init.c. Returns its name in HOME."""
     (kernel,) = glob.glob("/boot/vmlinuz-*deb*")
     run(
         f"cp {kernel} {HOME}/k; cp {os.getcwd()}/initrd.guest {HOME}/i; chmod 644 k i",
@@ -436,7 +454,7 @@ def image_of(append):
 
 
 def image_step(options, command):
-    """Start a step whose guest's console is typed to by type_line() and written to step.out."""
+    """Start a step with a guest. type_line() types on its console, and step.out gets the output."""
     run(f"[ -p {KEYS} ] || mkfifo {KEYS}; rm -f {HOME}/step.out")
     step = f"srun --mem=800 --mpi=none -n1 {options} {command}"
     run(f"{step} 0<>{KEYS} >{HOME}/step.out 2>&1 & sleep 1")
@@ -447,7 +465,7 @@ def console():
 
 
 def type_line(word, pattern, limit=240):
-    """Type WORD on the console; returns the match of PATTERN in what comes."""
+    """Type WORD on the console. Returns the match of PATTERN in the new output."""
     old = len(console())
     run(f"echo {word} >{KEYS}")
     wait_until(lambda: re.search(pattern, console()[old:]), limit)
@@ -462,27 +480,36 @@ def on(node, command):
 
 
 def group_saved():
-    """A counter in a guest that is saved, and restored on the last node, goes on."""
+    """Test that a counter in a guest continues after the guest is saved and is restored on the last
+    node."""
     first, last = cluster.nodes()[0], cluster.nodes()[-1]
     image = image_of("no_timer_check")
     image_step(f"-w {first} -c2", f"{RUNNER} --image={image} --memory=256M")
     found = type_line("next", r"number (\d+)")
     ok(found and found[1] == "1", "saved: a guest counts", console())
     r = on(first, "nodeosctl guest save counter.guest")
-    same((r.code, r.err), (0, ""), f"saved: it is saved, in {r.seconds:.1f} s")
-    all_idle("saved: its step ends")
-    ok("the guest is saved" in console(), "saved: the step says so", console())
+    same((r.code, r.err), (0, ""), f"saved: nodeosctl guest save succeeds in {r.seconds:.1f} s")
+    all_idle("saved: the step of the saved guest ends")
+    ok(
+        "the guest is saved" in console(),
+        "saved: the step prints that the guest is saved",
+        console(),
+    )
     clean("saved")
     image_step(f"-w {last} -c2", f"{RUNNER} --restore=counter.guest")
     found = type_line("next", r"number (\d+)")
-    ok(found and found[1] == "2", f"saved: on {last} the number goes on", console())
+    ok(found and found[1] == "2", f"saved: the counter continues on {last}", console())
     type_line("poweroff", "got poweroff")
-    all_idle("saved: the restored guest ends")
-    same(re.findall("error.*|nodeos-guest: .*", console()), [], "saved: it ends with 0")
+    all_idle("saved: the step of the restored guest ends after poweroff")
+    same(
+        re.findall("error.*|nodeos-guest: .*", console()),
+        [],
+        "saved: the restored guest ends without an error",
+    )
     r = run(f"srun --mem=800 -n1 -c1 {RUNNER} --restore=counter.guest", timeout=120)
     ok(
         r.code == 125 and "restore it on as many CPUs" in r.err,
-        "saved: with one CPU in place of two it is refused",
+        "saved: a restore on one CPU instead of two is refused",
         r.text,
     )
     run("rm counter.guest")
@@ -490,7 +517,8 @@ def group_saved():
 
 
 def count_exits(name, command, load):
-    """Exits in a minute of a machine that COMMAND starts in a step, and KVM's own count of them."""
+    """Return the number of exits in a minute of a machine that COMMAND starts in a step, by KVM's
+    count."""
     image_step(f"-c{CPUS}", command)
     wait_until(lambda: "ready" in console(), 240)
     if load:
@@ -502,17 +530,15 @@ def count_exits(name, command, load):
     exits = vm_exits(pid) - before
     cluster.note(f"exits: {name} {load or 'idle'}: {exits} in {MINUTE} s")
     run("scancel -u alice")
-    all_idle(f"exits: {name}: the node is idle")
+    all_idle(f"exits: {name}: the node becomes idle")
     return exits
 
 
 def group_exits():
-    """Exits of a guest with the default profile, beside QEMU with -m and -smp alone: the node's
-    CPUs but the first have no ticks, as on a node that is prepared for such guests."""
+    """Compare the exits of a guest with the default profile and of QEMU with only -m and -smp. All
+    CPUs of the node except the first have no ticks, as on a node that is prepared for guests."""
     guests = CPUS - 1
-    quiet = (
-        f" nohz_full=1-{guests - 1} rcu_nocbs=1-{guests - 1}"  # as guest/inside.c, make_append()
-    )
+    quiet = f" nohz_full=1-{guests - 1} rcu_nocbs=1-{guests - 1}"  # like guest/inside.c
     plain = (
         f"qemu-system-x86_64 -accel kvm -cpu host -m 256 -smp {guests} -nodefaults -display none"
         " -serial stdio -kernel k -initrd i -append 'console=ttyS0 quiet no_timer_check'"
@@ -525,14 +551,14 @@ def group_exits():
         own = count_exits("guest", command, load)
         ok(
             rest > 0 and own * 10 <= rest,
-            f"exits: {load or 'idle'}: at most a tenth of plain QEMU's",
+            f"exits: {load or 'idle'}: the guest has at most a tenth of plain QEMU's exits",
             f"{own} of {rest}",
         )
     clean("exits")
 
 
 def kill_part(job, rng):
-    """Kill a part of a guest at any moment of its launch or life. Returns its name."""
+    """Kill a part of a guest at a random time of its launch or life. Return its name."""
     keeper = "pgrep -P $(pgrep -o -u alice -x nodeos-guest) -x nodeos-guest"
     commands = {
         "QEMU": "pkill -9 -x qemu-system-x86",
@@ -551,7 +577,7 @@ def kill_part(job, rng):
 
 
 def group_kills():
-    """Parts of guests are killed at random."""
+    """Kill parts of guests at random."""
     rng = random.Random(39)
     left = []
     for n in range(KILLS):
@@ -580,7 +606,7 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 def main():
     os.chown(HOME, 1000, 1000)
     for node in cluster.nodes():
-        # guests run Debian's kernel, as the cluster's own has no virtiofs
+        # guests run Debian's kernel: the cluster's own kernel has no virtiofs
         prepare = (
             "mount -t debugfs none /sys/kernel/debug; chmod 666 /dev/kvm; tar -C / -xf"
             f" {os.getcwd()}/debian-kernel.tar; cd /boot; ln -sf vmlinuz-*deb* vmlinuz-$(uname -r)"
@@ -591,9 +617,9 @@ def main():
             f.write("0")
     cluster.patient()
     cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS)
-    all_idle("guest: nodes are idle at the end")
+    all_idle("guest: all nodes are idle at the end")
     match = re.search(r"error.*nodeos.*", run("cat /var/log/slurm/slurmd.log", user="root").out)
-    cluster.note(match[0] if match else "slurmd's log has no error of nodeos")
+    cluster.note(match[0] if match else "slurmd's log has no error of NodeOS")
     cluster.done()
 
 

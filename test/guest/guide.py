@@ -28,7 +28,8 @@ PACKAGES = "/shared/packages"
 
 
 def prepare():
-    """Make what the guide assumes: packages in a shared directory, and a directory of the user."""
+    """Prepare what the guide assumes: packages in a shared directory, and a directory of the
+    user."""
     for name, revision in (("", "1"), ("/new", "2")):
         shutil.copytree(f"debs/{revision}", PACKAGES + name, dirs_exist_ok=True)
     # let dpkg install documentation and examples, which guests leave out
@@ -45,7 +46,7 @@ def prepare():
 
 
 class Shells:
-    """A shell for each user on each node."""
+    """The shells: one for each user on each node."""
 
     def __init__(self):
         self.known = {}
@@ -82,7 +83,7 @@ class Shells:
 
 
 def run_block(block, shells):
-    """Run BLOCK on all its nodes at the same time. Returns what is wrong, and the output."""
+    """Run BLOCK on all its nodes at the same time. Return what is wrong, and the output."""
     results = {}
 
     def run_on_node(node):

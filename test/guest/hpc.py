@@ -68,7 +68,8 @@ def report(name):
 
 
 def group_words():
-    """The ranks and the report have the policy that the option or the manifest requests."""
+    """Test that the ranks and the report have the policy that the option or the manifest
+    requests."""
     for i, (word, placement, quantum) in enumerate(
         (
             ("hpc", "topo", 10),
@@ -132,8 +133,8 @@ def group_words():
 
 
 def group_sixteen():
-    """16 ranks of two threads on two nodes: all threads have the policy and are on the CPUs planned
-    for their rank."""
+    """Test 16 ranks of two threads on two nodes: all threads have the policy and are on the CPUs
+    planned for their rank."""
     r = run(
         f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20",
         timeout=300,
@@ -163,7 +164,7 @@ def group_sixteen():
 
 
 def group_chrt():
-    """chrt of util-linux with the patch of contrib/patches, for root and for a user without the
+    """Test chrt of util-linux with the patch of contrib/patches, as root and as a user without the
     right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
@@ -189,7 +190,8 @@ def group_chrt():
 
 
 def group_threads():
-    """Threads start on the CPUs that the placement chooses, stay there, and share no CPU."""
+    """Test that threads start on the CPUs that the placement chooses, stay there, and share no
+    CPU."""
     r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40 1", timeout=300)
     found = threads(r)
     ok(
@@ -228,8 +230,8 @@ def group_threads():
 
 
 def group_turns():
-    """Ranks or threads that spin and wait for each other on fewer CPUs end, thanks to the quantum.
-    The report shows the quantum."""
+    """Test that ranks or threads that spin and wait for each other on fewer CPUs end, thanks to the
+    quantum, and that the report shows the quantum."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",
@@ -264,7 +266,7 @@ def group_turns():
 
 
 def group_outside():
-    """One CPU of the node gets no rank of SCHED_HPC."""
+    """Test that one CPU of the node gets no rank of SCHED_HPC."""
     every = ",".join(map(str, sorted(machine.cpus)))
     all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
     r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
@@ -312,8 +314,8 @@ def group_outside():
 
 
 def group_resized():
-    """When a live container with policy hpc is resized, its threads keep the class, and one CPU of
-    the node is left out."""
+    """Test that the threads of a live container with policy hpc keep the class when it is resized,
+    and that one CPU of the node is left out."""
     job = Job(
         {
             "sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}},
@@ -373,7 +375,7 @@ def group_resized():
 
 
 def group_neighbours():
-    """Fair tasks that may run on all CPUs stay off the CPUs of the ranks."""
+    """Test that fair tasks that may run on all CPUs stay off the CPUs of the ranks."""
     hogs = "for i in $(seq 12); do (exec -a hog sh -c 'while :; do :; done') & done"
     root(f"({hogs}) >/dev/null 2>&1 </dev/null &")
     time.sleep(3)
@@ -430,8 +432,8 @@ def cancelled(options, number, nodes, policy, what):
 
 
 def group_ends():
-    """Ranks that spin for ever end within 5 s when they are cancelled. If the host has too few
-    processors for them, they end as soon as ranks of the default class do."""
+    """Test that cancelled ranks that spin for ever end within 5 s, or as soon as ranks of the
+    default class if the host has too few processors for them."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
         ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job"),
@@ -459,8 +461,8 @@ def group_ends():
 
 
 def group_jobs():
-    """Two jobs with policy hpc divide a node and together leave out one CPU. A request that is too
-    large for its half is refused."""
+    """Test that two jobs with policy hpc on half a node each leave out one CPU together, and that a
+    request that is too large for its half is refused."""
     half = len(machine.cpus) // 2
     r = run(
         f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
@@ -497,8 +499,8 @@ def configure(**keys):
 
 
 def group_without():
-    """On a kernel without SCHED_HPC, a step with policy hpc is refused or gets the site's fallback,
-    with a message or report."""
+    """Test a kernel without SCHED_HPC: a step with policy hpc is refused with a message, or gets
+    the site's fallback, which its report shows."""
     step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
     configure(hpc_fallback="none")
     r = run(step % "strict")
@@ -536,7 +538,8 @@ def group_without():
     configure(hpc_fallback=None, default_policy=None)
 
 
-# prints the kind of partition of the step's cgroup "user", its CPUs, and the CPUs of the rank
+# shell commands that print the kind of partition of the step's cgroup "user", its CPUs, and the
+# CPUs of the rank
 PARTITION = (
     "d=/sys/fs/cgroup$(dirname $(sed s/^0::// /proc/self/cgroup)); for i in $(seq 100); do"
     " grep -qx root $d/cpuset.cpus.partition && break; sleep 0.1; done;"
@@ -552,8 +555,8 @@ def partition_of(r):
 
 
 def group_stock():
-    """On a kernel without SCHED_HPC and with the default nodeos.conf, a step with policy hpc is a
-    root partition."""
+    """Test that a step with policy hpc is a root partition on a kernel without SCHED_HPC, with the
+    default nodeos.conf."""
     effective = "cat /sys/fs/cgroup/cpuset.cpus.effective"
     before = root(effective, node="n0").out
     step = "srun -w n0 -N1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N %s bash -c '%s'"
@@ -667,7 +670,7 @@ cat stock.out
     )
 
 
-# prints every setting that partition_quiet changes, as FILE:VALUE or THREAD:CPUS
+# shell commands that print every setting that partition_quiet changes, as FILE:VALUE or THREAD:CPUS
 SETTINGS = (
     "cd /; grep . proc/irq/*/smp_affinity_list proc/irq/default_smp_affinity"
     " proc/sys/kernel/numa_balancing proc/sys/vm/compaction_proactiveness"
@@ -715,7 +718,7 @@ def killed_step(job):
 
 
 def group_quiet():
-    """With partition_quiet, settings keep the kernel off the CPUs of a partition while it lives.
+    """Test partition_quiet: while a partition lives, settings keep the kernel's work off its CPUs.
     Afterwards all settings are as before, also after a kill of slurmstepd."""
     configure(partition_quiet="irqs, kthreads, memory, idle")
     before = settings()
@@ -769,7 +772,7 @@ def group_quiet():
     configure(partition_quiet=None)
 
 
-# a program that prints "NAME: SECONDS" for each kind of work for which the kernel needs every CPU
+# a program that prints "NAME: SECONDS" for each kind of work that the kernel does on every CPU
 WORK = """
 import ctypes, os, subprocess, time
 def put(path, text):
@@ -836,9 +839,9 @@ def work_beside(options, what):
 
 
 def group_waits():
-    """While ranks of policy hpc spin in their partition, the kernel's work on each of their CPUs
-    takes less than a second longer than without ranks: the policy does not keep kernel threads
-    waiting. Runs only if named."""
+    """Test that policy hpc does not keep kernel threads waiting: while ranks spin in their
+    partition, the kernel's work on each of their CPUs takes less than a second longer than without
+    ranks. Runs only if named."""
     alone = kernel_work()
     cluster.note(f"the kernel's work without ranks: {alone}")
     beside = work_beside("--nodeos-sched=hpc", "ranks of policy hpc")
@@ -851,8 +854,8 @@ def group_waits():
 
 
 def group_fifo():
-    """Times of the kernel's work beside ranks of SCHED_FIFO in a partition: they show why policy
-    hpc is not SCHED_FIFO on a stock kernel. Runs only if named."""
+    """Print the times of the kernel's work beside ranks of SCHED_FIFO in a partition. They show why
+    policy hpc is not SCHED_FIFO on a stock kernel. Runs only if named."""
     configure(allow_policies="other, batch, idle, hpc, fifo", allow_partitions="member, root")
     m = write(
         "fifo.json",

@@ -3,10 +3,10 @@
 # boot: plugin=no put=debs
 # run: deep limit=5400
 # rooms: contrib
-"""Test the Debian packages in a cluster without NodeOS. Installing them does not affect what runs,
-an upgrade does not affect running jobs and starting steps, and after a removal no file of Slurm
-requires the missing plugin. Expected values come from dpkg, systemctl, Slurm and /proc. Needs nodes
-without the plugin, and debs/1/*.deb and debs/2/*.deb.
+"""Test the Debian packages in a cluster without NodeOS. Their installation must not affect what
+runs, an upgrade must not affect running jobs and starting steps, and after a removal no file of
+Slurm may require the missing plugin. Expected values come from dpkg, systemctl, Slurm and /proc.
+Needs nodes without the plugin, and debs/1/*.deb and debs/2/*.deb.
 
 install.py [GROUP...]: each group needs the state in which the previous one leaves the nodes."""
 
@@ -377,8 +377,8 @@ def lines_have_plugins(what):
 
 
 def group_interrupted(times=6):
-    """If dpkg is killed at a random time during an upgrade or removal, Slurm still works, and the
-    next run of dpkg finishes."""
+    """Test that Slurm works after dpkg was killed at a random time of an upgrade or removal, and
+    that the next run of dpkg finishes."""
     rng = random.Random(17)
     took = {}
     for what, command in (

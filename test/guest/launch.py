@@ -37,7 +37,8 @@ from cluster import (
 )
 from containers import pod, write
 
-# The containers of the paper's example: a simulation and its analysis. Its daemon is in neither.
+# the containers of the Argo paper's example: a simulation and its analysis. Its daemon is in
+# neither.
 PAPER = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
 DIR = f"{HOME}/lp"
 verdict = {}
@@ -455,7 +456,7 @@ def in_one(w):
     with path("mpirun on two nodes"):
         same(r.code, 0, "the job of one container ends with success")
     s.check()
-    with path("launcher daemons may use the whole container"):
+    with path("the daemons of launchers may use all CPUs of the container"):
         reports = [
             json.loads(read(f))
             for f in sorted(os.listdir(DIR))
@@ -464,14 +465,14 @@ def in_one(w):
         daemons = [x for x in reports if x["step"] != "batch"]
         ok(
             daemons and all(cpus(r["cpus"]) == w.place["one"] for x in daemons for r in x["ranks"]),
-            "launcher daemons are not pinned within the container",
+            "the daemons of launchers are not bound to a part of the container",
             [x["ranks"] for x in daemons],
         )
     with path("two mpiruns at once: the second is reported modified"):
         modified = [x for x in daemons if x["outcome"] == "modified"]
         ok(
             len(modified) == 1 and "same CPUs" in modified[0]["reason"],
-            "one of two concurrent mpiruns is reported modified",
+            "the report says modified for one of two concurrent mpiruns",
             [(x["step"], x["outcome"], x.get("reason")) for x in daemons],
         )
 

@@ -53,8 +53,8 @@ check_tree () {
 }
 
 # print_sources: print the files in the current directory that git would commit, or without a
-# repository all files, each followed by a NUL. check_tree must have accepted the directory. So a
-# fresh clone and a tree after configure give the same list.
+# repository all files, each followed by a NUL. First call check_tree on the directory. So a fresh
+# clone and a configured tree give the same list.
 print_sources () {
 	if [ -e .git ]; then
 		git ls-files -co --exclude-standard -z
@@ -77,12 +77,12 @@ hash_of () {
 	sha256sum | cut -c1-16
 }
 
-# hash_files FILE...: print a text that changes if the name or the content of a file changes.
+# hash_files FILE...: print a text that depends on the names and the contents of the files.
 hash_files () {
 	sha256sum -- "$@" | sed 's,  .*/,  ,'
 }
 
-# lock NAME: take the lock NAME until this script ends. Waits while another script has it.
+# lock NAME: take the lock NAME until this script ends. Waits while another script has the lock.
 lock () {
 	local fd
 
@@ -106,7 +106,7 @@ with_log () {
 	local log=$1 status
 
 	shift
-	# Call COMMAND as a plain command: as a condition, set -e would have no effect in it.
+	# Call COMMAND as a plain command. In a condition, set -e would have no effect in COMMAND.
 	set +e
 	(set -e; "$@") >"$log" 2>&1
 	status=$?
@@ -207,8 +207,8 @@ archive_apt () {
 
 # ---- accelerator
 
-# accelerator KERNEL: print kvm or tcg. Guests may hang in their firmware although /dev/kvm can be
-# opened, so a tiny guest, which must panic, is started. The result is kept until this machine
+# accelerator KERNEL: print kvm or tcg. Guests may hang in their firmware even if /dev/kvm can be
+# opened. So this starts a tiny guest, which must panic. The result is kept until this machine
 # reboots.
 accelerator () {
 	local boot verdict log

@@ -18,7 +18,7 @@ PAIR = {
 }
 
 
-# A program of several processes that share memory, which the kernel needs long to move.
+# A program of several processes that share memory. The kernel takes long to move it.
 HOG = """import mmap, os, time
 m = mmap.mmap(-1, {mib} << 20)
 for i in range(0, len(m), 4096): m[i] = 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""For the suites of contention and placing: steps of programs/load.c in the background, the
+"""Functions for the suites contention and placing: steps of programs/load.c in the background, the
 documents that nodeos-contend writes about them, and the daemon's settings."""
 
 import json
@@ -70,8 +70,8 @@ class Load:
         return d
 
     def classified(self, n=None, limit=90):
-        """Return a document in which N ranks have a class. It is read so late that no sample is
-        from the start of a rank."""
+        """Return a document in which N ranks have a class. Wait so long that no sample is from the
+        start of a rank."""
         n = n or len(self.specs)
         self.wait(
             lambda d: sum(r["class"] in KNOWN for r in d["ranks"]) >= n,
@@ -109,13 +109,14 @@ def configure(**keys):
 
 
 def unit_pids():
-    """The processes in the daemon's cgroup."""
+    """Return the processes in the daemon's cgroup."""
     with open(f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs") as f:
         return [int(n) for n in f.read().split()]
 
 
 def main_pid():
-    """The daemon's pid, faster than from systemctl; 0: systemd has not started it."""
+    """Return the daemon's pid, or 0 if systemd has not started it. This is faster than
+    systemctl."""
     try:
         for pid in unit_pids():
             with open(f"/proc/{pid}/status") as f:
@@ -136,9 +137,9 @@ def kill_pid(pid):
 
 
 class Trace:
-    """Traces calls of the kernel's FUNCTIONS, a text of names with spaces, during record(). Use it
-    in a "with" statement, which ends the tracing. KB is the size of each CPU's buffer in kilobytes;
-    None is the kernel's default."""
+    """Trace calls of kernel functions during record(). FUNCTIONS has their names, with blanks
+    between them. Use it in a "with" statement, which ends the tracing. KB is the size of each CPU's
+    buffer in kilobytes; None is the kernel's default."""
 
     def __init__(self, functions, kb=None):
         self.functions, self.size = functions, f"echo {kb} >buffer_size_kb &&" if kb else ""
@@ -169,8 +170,8 @@ def run_suite(name, groups):
     """Run the groups that the command line names, or all of GROUPS, and print the daemon's log."""
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(groups)
     cluster.patient()
-    # Count user code only, as the calculated rates do: under emulation, a load executes so few
-    # instructions a second that the kernel's ticks would matter.
+    # Count only user code, to which the calculated rates apply. Under emulation, a load executes so
+    # few instructions a second that the kernel's ticks would matter.
     configure(count="user")
     r = root(f"systemctl is-active {UNIT}")
     ok(r.code == 0, "nodeos-contend starts", r.text + root(f"journalctl -u {UNIT} | tail").out)

@@ -35,7 +35,7 @@ def srun(options, command, timeout=240, **more):
 
 
 def pool(name="nr_hugepages"):
-    """Pages of 2 MiB of each node."""
+    """Return the number of huge pages of 2 MiB of each node."""
     out = []
     for node in (0, 1):
         with open(SMALL.format(node, name)) as f:
@@ -49,31 +49,31 @@ def set_pool(node, number):
 
 
 def machines():
-    """Processes that have a machine, from outside: KVM names its directories by them."""
+    """Return the processes that have a machine, as the names of KVM's directories show them."""
     return {int(os.path.basename(p).split("-")[0]) for p in glob.glob(f"{KVM}/[0-9]*-*")}
 
 
 def ranks_of(name):
-    """Processes of alice with this name."""
+    """Return the processes of alice with this name."""
     return {int(p) for p in run(f"pgrep -u alice -x {name}", user="root").out.split()}
 
 
 def wait_until(what, limit=60):
     end = time.time() + limit
     while not what() and time.time() < end:
-        time.sleep(1)  # each look takes time from the ranks
+        time.sleep(1)  # poll seldom: each poll takes CPU time from the ranks
     return what()
 
 
 def clean(what, pages=(0, 0)):
-    """Nothing is left after a step."""
+    """Check that nothing is left after a step."""
     ok(wait_until(lambda: pool() == list(pages)), f"{what}: the pools are as before", pool())
     same(machines(), set(), f"{what}: no machine is left")
     same(os.listdir(STATE) if os.path.isdir(STATE) else [], [], f"{what}: no record is left")
 
 
 def start(options, command):
-    """Start a step that goes on, and return its job when its ranks run."""
+    """Start a step that runs until it is cancelled. Return its job when its ranks run."""
     name = command.split()[0]
     run(f"srun -c1 --mpi=none {options} {command} >/tmp/step.out 2>&1 & sleep 0.1")
     wait_until(lambda: len(ranks_of(name)) >= 2, 120)
@@ -81,7 +81,8 @@ def start(options, command):
 
 
 def begin(options, limit=240, command=f"{FRESH} 600"):
-    """Start the ranks of MPI that fill fresh memory; returns their processes once all do that."""
+    """Start MPI ranks that fill new memory again and again. Return their processes once all do
+    so."""
     command = f"srun --mpi=pmix {options} {command} >/tmp/step.out 2>&1"
     run(f"({command}; echo ended $? >>/tmp/step.out) >/dev/null 2>&1 & sleep 0.1")
     output = "cat /tmp/step.out"
@@ -99,7 +100,7 @@ def minor_faults(pid):
 
 
 def fault_growth(pids, seconds=5):
-    """How many page faults the kernel has for each process in this time."""
+    """Return how many page faults the kernel handles for each process in this time."""
     before = {p: minor_faults(p) for p in pids}
     time.sleep(seconds)
     return sorted(minor_faults(p) - before[p] for p in pids)
@@ -116,8 +117,8 @@ def mappings(pid):
 
 
 def faults_seen(pids, seconds=5):
-    """What these processes have page faults in during this time: mapping -> (process, offset,
-    flags). A probe at the kernel's function for them sees those that KVM causes, too."""
+    """Return where these processes have page faults in this time: {mapping: (process, offset,
+    flags)}. A probe at the kernel's function for page faults also sees those that KVM causes."""
 
     def trace(path, text):
         to = os.open(f"{TRACE}/{path}", os.O_WRONLY | os.O_APPEND * (path == "kprobe_events"))
@@ -144,7 +145,7 @@ def faults_seen(pids, seconds=5):
 
 
 def exits_of(pid):
-    """All exits of a process's machine, as KVM counts them."""
+    """Return the number of exits of a process's machine, as KVM counts them."""
     total = 0
     for path in glob.glob(f"{KVM}/{pid}-*/exits"):
         with open(path) as f:
@@ -174,7 +175,8 @@ def extent_of(pid):
 
 
 def private_share(pid):
-    """Which part of the process's private writable memory is in huge pages of hugetlb."""
+    """Return the share of the process's private writable memory that is in huge pages of
+    hugetlb."""
     huge = other = 0
     for line in run(f"cat /proc/{pid}/smaps", user="root").out.splitlines():
         m = re.match(r"(Private_Dirty|Shared_Hugetlb|Private_Hugetlb): +(\d+)", line)
@@ -186,7 +188,7 @@ def private_share(pid):
 
 
 def memory_limit(pid):
-    """memory.max of the ranks' directory of their step, in bytes; 0: no limit."""
+    """Return memory.max of the cgroup directory of the step's ranks, in bytes; 0: no limit."""
     with open(f"/proc/{pid}/cgroup") as f:
         path = f.read().strip().partition("::")[2]
     with open(f"/sys/fs/cgroup{os.path.dirname(path)}/memory.max") as f:
@@ -199,31 +201,38 @@ def group_main():
     native = begin("-n4 -c1 --mem=1000")
     same(len(native), 4, "main: four native ranks run")
     growth = fault_growth(native)
-    ok(growth and min(growth) > 1000, "main: they meet page faults in fresh memory", growth)
+    ok(growth and min(growth) > 1000, "main: native ranks have page faults in new memory", growth)
     ok(
         all(not exits_of(p) and private_share(p) == 0 for p in native),
-        "main: they have no machine and no huge pages",
+        "main: native ranks have no machine and no huge pages",
     )
-    ok(faults_seen(native, 1), "main: a probe in the kernel sees them, too")
+    ok(faults_seen(native, 1), "main: a probe in the kernel sees the page faults of native ranks")
     limit = memory_limit(min(native)) if native else 0
     run("scancel -u alice")
-    all_idle("main: the node is idle")
+    all_idle("main: the node becomes idle after the native ranks")
     report = f"{HOME}/main.%j.%s.%N.json"
     ranks = begin(f"-n4 -c1 --mem=1000 --nodeos-lwk --nodeos-report={report}", 400)
-    same(len(ranks), 4, "main: with --nodeos-lwk four ranks run")
-    same(ranks, machines() & ranks, "main: each has a machine, says KVM")
+    same(len(ranks), 4, "main: four ranks run with --nodeos-lwk")
+    same(ranks, machines() & ranks, "main: KVM shows a machine for each of the four ranks")
     before = {p: exits_of(p) for p in ranks}
-    for _ in range(3):  # until each has been through all of its program
+    for _ in range(3):  # wait until each rank has executed all parts of its program
         where = faults_seen(ranks)
         if not where:
             break
         cluster.note(f"page faults: {where}")
-    same(where, {}, "main: none of them has a page fault, in 5 s and any memory")
+    same(where, {}, "main: a probe sees no page fault of ranks in machines in 5 s")
     growth = fault_growth(ranks)
-    same(growth, [0] * 4, "main: nor in the 5 s after that, as /proc/PID/stat counts")
-    ok(all(exits_of(p) > before[p] > 0 for p in ranks), "main: KVM counts their exits")
+    same(growth, [0] * 4, "main: /proc/PID/stat counts no page fault of ranks in machines in 5 s")
+    ok(
+        all(exits_of(p) > before[p] > 0 for p in ranks),
+        "main: KVM counts exits of the ranks' machines",
+    )
     shares = [private_share(p) for p in ranks]
-    ok(shares and min(shares) > 0.9, "main: their private memory is in huge pages", shares)
+    ok(
+        shares and min(shares) > 0.9,
+        "main: the private memory of ranks in machines is in huge pages",
+        shares,
+    )
     (path,) = glob.glob(f"{HOME}/main.*.json")
     with open(path) as f:
         document = json.load(f)
@@ -233,33 +242,37 @@ def group_main():
     same(
         {p: e["memory_bytes"] for p, e in extents.items()},
         {p: s[0] for p, s in seen.items()},
-        "main: the report has the bytes of their extents",
+        "main: the report has the bytes of the ranks' extents",
     )
     same(
         {p: e["extents"] for p, e in extents.items()},
         {p: s[1] for p, s in seen.items()},
-        "main: and of how many contiguous parts each of them is, by frame numbers",
+        "main: the report has the number of contiguous parts of each extent, by frame numbers",
     )
     ok(
         all("at most" not in e["summary"] for e in extents.values()),
-        "main: each rank's is proved on its own",
+        "main: the report has the proof of each rank's extent",
         extents,
     )
-    same(sum(pool("free_hugepages")), 0, "main: no page is free for others")
+    same(
+        sum(pool("free_hugepages")),
+        0,
+        "main: no page of the ranks' pools is free for other processes",
+    )
     same(
         limit - (memory_limit(min(ranks)) if ranks else 0),
         sum(e["memory_bytes"] for e in extents.values()),
-        "main: the step's limit of other memory is lower by their extents",
+        "main: the step's memory limit is lower by the ranks' extents",
     )
     run("scancel -u alice")
-    all_idle("main: the node is idle after scancel")
+    all_idle("main: the node becomes idle after scancel")
     clean("main")
     with open(path) as f:
         document = json.load(f)
     counts = [r["lwk"].get("counts") for r in document["ranks"]]
     ok(
         all(c and c["exits"]["calls"] > 100 and len(c["calls"]) == 5 for c in counts),
-        "main: the report has what left each machine until it was killed",
+        "main: the report has the counts of calls and exits of each machine until it was killed",
         counts,
     )
 
@@ -272,11 +285,11 @@ def group_inside():
     same(len(ranks), 2, "inside: two ranks run")
     ok(
         ranks and ranks <= machines() - before,
-        "inside: each rank has a machine, says KVM",
+        "inside: KVM shows a machine for each rank",
         f"{ranks} {machines()}\n" + run("cat /tmp/step.out; ls -l /dev/kvm", user="root").text,
     )
-    same(sum(pool()), 64, "inside: the pools have 2 x 32 pages of 2 MiB more")
-    same(sum(pool("free_hugepages")), 0, "inside: none of them is free for others")
+    same(sum(pool()), 64, "inside: the pools have 2 x 32 more pages of 2 MiB")
+    same(sum(pool("free_hugepages")), 0, "inside: no added page is free for other processes")
     documents = [json.load(open(p)) for p in glob.glob(f"{HOME}/lwk.{job}.*.json")]
     extents = [r.get("lwk") for d in documents for r in d["ranks"]]
     ok(
@@ -286,17 +299,17 @@ def group_inside():
     )
     ok(
         all(e and 1 <= e["extents"] <= 32 and e["shortest_bytes"] >= 2 << 20 for e in extents),
-        "inside: and how contiguous it is",
+        "inside: the report has how contiguous each extent is",
         extents,
     )
     run(f"scancel {job}")
-    all_idle("inside: the node is idle after scancel")
+    all_idle("inside: the node becomes idle after scancel")
     clean("inside")
     run("srun -n2 --mpi=none sleep 300 >/dev/null 2>&1 & sleep 0.1")
     wait_until(lambda: len(ranks_of("sleep")) >= 2)
     same(machines(), set(), "inside: ranks without the option have no machine")
     run("scancel -u alice")
-    all_idle("inside: the node is idle")
+    all_idle("inside: the node becomes idle")
 
 
 def group_program():
@@ -305,13 +318,19 @@ def group_program():
         same(
             (inside.code, sorted(inside.out.split())),
             (native.code, sorted(native.out.split())),
-            f"program: status and output of {command} are as without",
+            f"program: {command} has the same exit status and output as without a machine",
         )
-    same(srun("-n1 --nodeos-lwk=32M", "nothing").code, 127, "program: a missing one is not found")
+    same(
+        srun("-n1 --nodeos-lwk=32M", "nothing").code, 127, "program: a missing program is not found"
+    )
     r = run("echo words | srun -n1 --mpi=none --nodeos-lwk=32M cat")
-    same((r.code, r.out), (0, "words\n"), "program: it reads standard input")
+    same((r.code, r.out), (0, "words\n"), "program: a program in a machine reads standard input")
     r = srun("-n1 --nodeos-lwk=32M", "printenv")
-    ok("NODEOS_LWK" not in r.out, "program: its environment has none of our variables", r.text)
+    ok(
+        "NODEOS_LWK" not in r.out,
+        "program: the environment of a program in a machine has no variable of nodeos-lwk",
+        r.text,
+    )
     count = "grep -c nodeos-lwk /proc/self/maps"
     r = cluster.sbatch(
         f"-n1 -c1 --mem=300 -o {HOME}/batch.out --nodeos-lwk"
@@ -321,14 +340,14 @@ def group_program():
         lines = f.read().splitlines()
     ok(
         r.code == 0 and len(lines) == 2 and lines[0] == "0" and int(lines[1]) > 0,
-        "program: of a job of sbatch, the ranks of srun have machines, its script has none",
+        "program: in a batch job, the ranks of srun have machines, and the script has none",
         f"{r.text}\n{lines}",
     )
     clean("program")
 
 
 def group_multi():
-    """One job of MPI whose ranks 0 and 1 are in machines, and 2 and 3 beside them are not."""
+    """Test an MPI job whose ranks 0 and 1 are in machines, and whose ranks 2 and 3 are not."""
     two = {"container": {"cpus": "2"}}
     pods = pod(sim={**two, "lwk": {"memory": "128M"}}, vda=two)
     manifest = write("multi.json", pods)
@@ -345,15 +364,18 @@ def group_multi():
         words = run(f"tr '\\0' '\\n' </proc/{p}/environ", user="root").out.splitlines()
         by_number[dict(w.split("=", 1) for w in words if "=" in w)["SLURM_PROCID"]] = p
     inside = {n for n, p in by_number.items() if p in machines()}
-    same(inside, {"0", "1"}, "multi: those of container sim have machines, those beside have none")
-    same(sum(pool()), 128, "multi: there are pages for two extents")
+    same(
+        inside, {"0", "1"}, "multi: the ranks in container sim have machines, the others have none"
+    )
+    same(sum(pool()), 128, "multi: the pools have pages for two extents")
     run("scancel -u alice")
-    all_idle("multi: the node is idle")
+    all_idle("multi: the node becomes idle")
     clean("multi")
 
 
 def group_coupled():
-    """A simulation in machines and its analysis outside: each rank's number reaches all others."""
+    """Test a simulation in machines and its analysis outside: each rank's number must reach all
+    others."""
     two = {"container": {"cpus": "2"}}
     manifest = write("coupled.json", pod(sim={**two, "lwk": {"memory": "128M"}}, vda=two))
     conf = write("coupled.conf", f"0-1 {FRESH} 5\n2-3 {FRESH} 5\n")
@@ -374,7 +396,7 @@ def group_coupled():
 
 
 def group_steps():
-    """A terminal, -K, a limit of time, and the tasks of an array, as without machines."""
+    """Test a terminal, -K, a time limit and the tasks of an array: all work as without machines."""
     lwk = "--nodeos-lwk=32M"
     for option in ("", lwk):
         r = run(f"script -qec 'srun -n1 -c1 --mpi=none --pty {option} tty' /dev/null", timeout=240)
@@ -385,11 +407,19 @@ def group_steps():
         )
     ends = "sh -c 'test $SLURM_PROCID = 0 && exit 3; exec sleep 300'"
     native, inside = srun("-K1 -n2", ends), srun(f"-K1 -n2 {lwk}", ends)
-    same(inside.code, native.code, "steps: with -K a rank that fails ends the step, same code")
-    ok(inside.seconds < 120, "steps: and its other rank, which sleeps for 300 s", inside.seconds)
+    same(
+        inside.code,
+        native.code,
+        "steps: with -K, a rank that fails ends the step with its exit code",
+    )
+    ok(
+        inside.seconds < 120,
+        "steps: with -K, the other rank, which sleeps for 300 s, ends, too",
+        inside.seconds,
+    )
     r = srun(f"-t1 -n2 {lwk}", "sleep 300")
-    ok(r.code != 0 and "TIME LIMIT" in r.err, "steps: a step ends at its limit of time", r.text)
-    ok(r.seconds < 150, "steps: within 150 s", r.seconds)
+    ok(r.code != 0 and "TIME LIMIT" in r.err, "steps: a step ends at its time limit", r.text)
+    ok(r.seconds < 150, "steps: a step with a time limit of a minute ends within 150 s", r.seconds)
     r = run(
         f"sbatch --array=0-1 -n1 -c1 --mem=300 -o {HOME}/array.%a.out --nodeos-lwk"
         " --wrap='srun --mpi=none -n1 grep -c nodeos-lwk /proc/self/maps'"
@@ -401,12 +431,12 @@ def group_steps():
         "steps: the ranks of each task of an array have machines",
         (r.text, texts),
     )
-    all_idle("steps: the node is idle")
+    all_idle("steps: the node becomes idle")
     clean("steps")
 
 
 def group_hosts():
-    """A job of MPI with four ranks in machines on each of two nodes."""
+    """Test an MPI job with four ranks in machines on each of two nodes."""
     for how in ("", "--nodeos-lwk"):
         r = run(
             f"srun --mpi=pmix -N2 -n8 --ntasks-per-node=4 -c1 --mem=1000 {how} {FRESH} 5",
@@ -423,20 +453,21 @@ def group_hosts():
     same(
         {n: r.out.split() for n, r in seen.items()},
         {"n0": ["4", "4"], "n1": ["4", "4"]},
-        "hosts: each node has four machines, says KVM",
+        "hosts: KVM shows four machines on each node",
     )
     run("scancel -u alice", user="root")
-    all_idle("hosts: the nodes are idle")
+    all_idle("hosts: the nodes become idle")
     clean("hosts")
     same(
         run(f"cat {SMALL.format('*', 'nr_hugepages')}", user="root", node="n1").out.split(),
         ["0", "0"],
-        "hosts: the pools of the other node are as before",
+        "hosts: the pools of the other node have as many pages as before",
     )
 
 
 def group_partition():
-    """The ranks' step is a root partition, where the site allows it and a core stays outside."""
+    """Test that the ranks' step is a root partition if the site allows it and a core stays
+    outside."""
     cluster.site("allow_partitions = member,root", ["n0"])
     kinds = "cat $(find /sys/fs/cgroup -path '*step_0/user/cpuset.cpus.partition')"
     for cpus, want in ((4, "root"), (2, "member")):
@@ -451,13 +482,13 @@ def group_partition():
             f"partition: the step of two ranks in a job of {cpus} CPUs is {want}",
         )
         run("scancel -u alice", user="root")
-        all_idle("partition: the node is idle")
+        all_idle("partition: the node becomes idle")
         clean("partition")
     run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
 
 
 def group_site():
-    """bench/run site, a site's own command, compares ranks in machines with others."""
+    """Test bench/run site, by which a site compares ranks in machines with other ranks."""
     cluster.site("allow_partitions = member,root", ["n0"])
     to = f"{HOME}/site"
     r = run(
@@ -466,7 +497,7 @@ def group_site():
         f" --out {to}",
         timeout=1500,
     )
-    ok(r.code == 0, "site: the command ends", r.text)
+    ok(r.code == 0, "site: bench/run site succeeds", r.text)
     (table,) = json.loads(r.out) if r.code == 0 else [{"head": [], "rows": []}]
     same(
         table["head"][2:],
@@ -484,13 +515,13 @@ def group_site():
             "pingpong: message_us",
             "triad: triad_GB_a_second",
         ],
-        "site: and a row for each figure",
+        "site: the table has a row for each figure",
     )
     means = [cell["mean"] for row in figures.values() for cell in row]
     ok(means and min(means) > 0, "site: all means are above 0", means)
-    ok(os.path.exists(f"{to}/site.svg"), "site: and a plot")
+    ok(os.path.exists(f"{to}/site.svg"), "site: there is a plot")
     run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
-    all_idle("site: the node is idle")
+    all_idle("site: the node becomes idle")
     clean("site")
 
 
@@ -552,7 +583,7 @@ def check_foreign(what, pid):
 
 
 def group_users():
-    """Steps of two users raise and lower the same pools."""
+    """Test steps of two users that enlarge and shrink the same pools."""
     for user in ("alice", "bob"):
         run("srun -n1 -c1 --mpi=none --nodeos-lwk=64M sleep 300 >/dev/null 2>&1 & sleep 0.1", user)
     pids = {}
@@ -561,28 +592,36 @@ def group_users():
         wait_until(lambda find=find: run(find, user="root").out, 120)
         pids[user] = run(find, user="root").out.strip()
     wait_until(lambda: len(machines()) == 2)
-    same(sum(pool()), 64, "users: the pools have the pages of both")
+    same(sum(pool()), 64, "users: the pools have the pages of both users' steps")
     r = run(f"ls -l /proc/{pids['alice']}/fd", "bob")
     ok(r.code != 0, "users: bob does not see the files of alice's rank", r.text)
     check_foreign("users", int(pids["alice"]))
     run("scancel -u alice", user="root")
-    ok(wait_until(lambda: sum(pool()) == 32), "users: those of alice go back at her end", pool())
-    ok(int(pids["bob"]) in machines(), "users: the rank of bob goes on")
+    ok(
+        wait_until(lambda: sum(pool()) == 32),
+        "users: the pages of alice's step go back to the kernel at its end",
+        pool(),
+    )
+    ok(int(pids["bob"]) in machines(), "users: bob's rank continues")
     run("scancel -u bob", user="root")
-    all_idle("users: the node is idle")
+    all_idle("users: the node becomes idle")
     clean("users")
 
 
 def group_exec():
-    """Programs that a rank executes."""
+    """Test programs that a rank executes."""
     r = srun("-n1 --nodeos-lwk=32M", "sh -c 'exec sh -c \"exec printenv SLURM_PROCID\"'")
-    same((r.code, r.out), (0, "0\n"), "exec: the third program of a rank has its extent")
+    same(
+        (r.code, r.out),
+        (0, "0\n"),
+        "exec: the third program that a rank executes has the rank's extent",
+    )
     r = srun("-n1 --nodeos-lwk=32M", "sh -c 'echo $(echo forked); true; exit 3'")
-    same((r.code, r.out), (3, "forked\n"), "exec: a rank forks, and executes in the fork")
+    same((r.code, r.out), (3, "forked\n"), "exec: a rank forks, and its child executes a program")
     r = srun("-n1 --nodeos-lwk=32M,loose", "sh -c 'exec ls -l /proc/self/fd'")
     ok(
         r.code == 0 and "runs outside" in r.err and not re.search("kvm|memfd", r.out),
-        "exec: with loose, a program outside has no file of the machine",
+        "exec: with loose, a program outside of machines has no file of the machine",
         r.text,
     )
     for option, want in (("", False), (",loose", True)):
@@ -600,10 +639,12 @@ def group_exec():
     )
     (pid,) = ranks_of("sleep") or [0]
     seen = extent_of(pid) if pid else (0, 0, 0)
-    same(seen[0], 64 << 20, "exec: and all of the rank's extent")
-    same(sum(pool()), 32, "exec: with no more pages than the rank had")
+    same(seen[0], 64 << 20, "exec: a program that a script executes has all of the rank's extent")
+    same(
+        sum(pool()), 32, "exec: a program that a script executes needs no more pages than the rank"
+    )
     run("scancel -u alice")
-    all_idle("exec: the node is idle")
+    all_idle("exec: the node becomes idle")
     clean("exec")
 
 
@@ -611,7 +652,7 @@ def group_refused():
     r = srun("-n2 --nodeos-lwk=4G", "echo started")
     ok(
         r.code != 0 and "started" not in r.out and "4096 MiB" in r.err,
-        "refused: extents above the node's memory, before any rank starts",
+        "refused: extents that exceed the node's memory are refused before any rank starts",
         r.text,
     )
     clean("refused")
@@ -619,18 +660,22 @@ def group_refused():
     r = srun("-n2 --nodeos-lwk=32M", "echo started")
     ok(
         r.code != 0 and "started" not in r.out and "/dev/kvm" in r.err,
-        "refused: a user who may not open /dev/kvm",
+        "refused: a step of a user who may not open /dev/kvm is refused",
         r.text,
     )
     cluster.site("lwk_fallback = native", ["n0"])
     r = srun("-n2 --nodeos-lwk=32M", "echo started")
-    same((r.code, r.out), (0, "started\n" * 2), "refused: with lwk_fallback = native it runs")
+    same(
+        (r.code, r.out),
+        (0, "started\n" * 2),
+        "refused: with lwk_fallback = native, this user's step runs without machines",
+    )
     run("sed -i '/^lwk_fallback/d' /etc/nodeos/nodeos.conf", user="root")
     cluster.site("lwk = yes", ["n0"])
     job = start("-n2 --nodeos-lwk=32M", "sleep 300")
     ok(
         ranks_of("sleep") and ranks_of("sleep") <= machines(),
-        "refused: with lwk = yes root opens /dev/kvm for the ranks",
+        "refused: with lwk = yes, root opens /dev/kvm for the ranks",
         run("cat /tmp/step.out", user="root").text,
     )
     check_foreign("refused", min(ranks_of("sleep") or {0}))
@@ -638,20 +683,20 @@ def group_refused():
         r = run("exec 3<>/dev/kvm", user)
         ok(r.code != 0, f"refused: {user} cannot open /dev/kvm, which the site closed", r.text)
     run(f"scancel {job}")
-    all_idle("refused: the node is idle")
+    all_idle("refused: the node becomes idle")
     run("sed -i '/^lwk = /d' /etc/nodeos/nodeos.conf", user="root")
     os.chmod("/dev/kvm", 0o666)
     clean("refused")
 
 
 def group_pools():
-    """The site changes a pool while a step has pages in it."""
+    """Test that the site may change a pool while a step has pages in it."""
     set_pool(0, 3)
     job = start("-n2 --nodeos-lwk=32M", "sleep 300")
-    same(sum(pool()), 35, "pools: the site's pages, and those of the step")
+    same(sum(pool()), 35, "pools: the pool has the site's pages and those of the step")
     set_pool(1, pool()[1] + 4)
     run(f"scancel {job}")
-    all_idle("pools: the node is idle")
+    all_idle("pools: the node becomes idle")
     clean("pools", (3, 4))
     set_pool(0, 0)
     set_pool(1, 0)
@@ -674,7 +719,8 @@ def group_killed():
 
 
 def outcome_of(options, command="sleep 3"):
-    """Outcome and reason that the report of a step has after its end."""
+    """Return the outcome, the reason and the ranks' interrupts per second in the report of a step
+    that has ended."""
     run(f"rm -f {HOME}/outcome.*.json")
     r = srun(f"-n2 {options} --nodeos-report={HOME}/outcome.%j.%s.%N.json", command)
     for path in glob.glob(f"{HOME}/outcome.*.json"):
@@ -688,7 +734,7 @@ def outcome_of(options, command="sleep 3"):
 
 
 def group_outcomes():
-    """The words of the outcome, and their reasons."""
+    """Test the outcomes of steps, and the reasons."""
     nohz, faked = "/sys/devices/system/cpu/nohz_full", "/tmp/nohz"
     count = "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'"
     outcome, reason, rates = outcome_of("--nodeos-lwk=32M", count)
@@ -698,25 +744,27 @@ def group_outcomes():
     )
     ok(
         outcome == "modified" and found and len(rates) == 2,
-        "outcomes: without nohz_full= it is modified, for so many ticks a second",
+        "outcomes: without nohz_full=, the outcome is modified, and the reason has the ticks",
         (outcome, reason, rates),
     )
     rate = int(found[1]) if found else -1
     ok(
         rates and min(rates) <= rate <= max(rates) + 1 and rate > 10,
-        "outcomes: as many as the ranks counted",
+        "outcomes: the reason has as many interrupts per second as the ranks counted",
         (rate, rates),
     )
     outcome, reason, _ = outcome_of("--nodeos-lwk=share,page=1G")
     ok(
         outcome == "modified" and "lwk: 2M pages" in (reason or ""),
-        "outcomes: with 2M pages instead of 1G it is modified",
+        "outcomes: with pages of 2M instead of 1G, the outcome is modified",
         (outcome, reason),
     )
-    # what Linux would say after a boot with nohz_full=0-3
+    # let the file be as after a boot with nohz_full=0-3
     run(f"echo 0-3 >{faked}; mount --bind {faked} {nohz}", user="root")
     outcome, reason, _ = outcome_of("--nodeos-lwk=32M")
-    same((outcome, reason), ("enforced", None), "outcomes: with nohz_full= it is enforced")
+    same(
+        (outcome, reason), ("enforced", None), "outcomes: with nohz_full=, the outcome is enforced"
+    )
     run(f"umount {nohz}", user="root")
     os.chmod("/dev/kvm", 0o600)
     cluster.site("lwk_fallback = native", ["n0"])
@@ -724,11 +772,11 @@ def group_outcomes():
     same(
         (outcome, reason),
         ("modified", "lwk: no KVM here: the ranks run natively"),
-        "outcomes: with lwk_fallback = native, and no KVM, it is modified",
+        "outcomes: with lwk_fallback = native and without KVM, the outcome is modified",
     )
     run("sed -i '/^lwk_fallback/d' /etc/nodeos/nodeos.conf", user="root")
     os.chmod("/dev/kvm", 0o666)
-    all_idle("outcomes: the node is idle")
+    all_idle("outcomes: the node becomes idle")
     clean("outcomes")
 
 
@@ -747,7 +795,7 @@ while time.time() < end:
 
 
 def check_hog():
-    """Bob takes each huge page that is free for a moment, while alice's steps begin and end."""
+    """Test alice's steps while bob takes each huge page that is free for a moment."""
     with open("/tmp/hog.py", "w") as f:
         f.write(HOG)
     run("python3 /tmp/hog.py >/dev/null 2>&1 & sleep 0.5", "bob")
@@ -758,14 +806,14 @@ def check_hog():
             r.out == "ran\n" * 2 if r.code == 0 else not r.out and said.search(r.err)
             for r in results
         ),
-        "bad: beside a program that takes huge pages, a step runs, or says so before it starts",
+        "bad: beside a program that takes huge pages, a step runs, or is refused with the reason",
         [r.text for r in results],
     )
     cluster.note(f"{sum(r.code == 0 for r in results)} of {len(results)} steps ran beside the hog")
     run("pkill -u bob -f hog.py", user="root")
-    all_idle("bad: the node is idle")
+    all_idle("bad: the node becomes idle after the steps beside the hog")
     clean("bad: a neighbour that takes huge pages")
-    same(srun("-n2 --nodeos-lwk=32M", "true").code, 0, "bad: the next step runs")
+    same(srun("-n2 --nodeos-lwk=32M", "true").code, 0, "bad: a step runs after the hog")
 
 
 def check_suspend():
@@ -780,17 +828,21 @@ def check_suspend():
     same(
         {p: exits_of(p) for p in machines()},
         stopped,
-        "bad: machines of a suspended job stand still",
+        "bad: machines of a suspended job do not run",
     )
-    ok(len(stopped) == 2, "bad: both of them", stopped)
+    ok(len(stopped) == 2, "bad: the suspended job has two machines", stopped)
     run(f"scontrol resume {job}", user="root")
     wait_until(lambda: not run("squeue -h").out, 240)
-    same(run("cat /tmp/step.out").out, "counted 150000\n" * 2, "bad: and go on to their end")
+    same(
+        run("cat /tmp/step.out").out,
+        "counted 150000\n" * 2,
+        "bad: resumed machines run to their end",
+    )
     clean("bad: a suspended job")
 
 
 def group_bad():
-    """Cases in which a step cannot begin, or ends early."""
+    """Test cases in which a step cannot begin, or ends early."""
     check_suspend()
     check_hog()
     fill = "sh -c 'dd if=/dev/zero of=/dev/shm/filled bs=1M count=600; echo survived'"
@@ -798,10 +850,10 @@ def group_bad():
     run("rm -f /dev/shm/filled")
     ok(
         r.code != 0 and re.search("oom|out.of.memory", r.err, re.I),
-        "bad: a step beyond its memory is killed by the kernel",
+        "bad: the kernel kills a step that exceeds its memory limit",
         r.text,
     )
-    all_idle("bad: the node is idle")
+    all_idle("bad: the node becomes idle after a step out of memory")
     clean("bad: a step out of memory")
     with open("/proc/meminfo") as f:
         free = int(re.search(r"MemFree: +(\d+) kB", f.read())[1]) >> 10
@@ -813,7 +865,7 @@ def group_bad():
         and re.search(r"memory node 1 has \d+ MiB free", r.err)
         and f"{size} MiB" in r.err
         and "ask for smaller" in r.err,
-        "bad: too little free memory: asked, there, of each node, what helps, before a rank starts",
+        "bad: too little free memory: no rank starts, and the message has sizes, node and advice",
         r.text,
     )
     clean("bad: too little free memory")
@@ -822,7 +874,7 @@ def group_bad():
     run("rm /run/nodeos/vnode", user="root")
     ok(
         r.code != 0 and "started" not in r.out and "vnode" in r.err,
-        "bad: a rank in a vnode is refused, with the reason",
+        "bad: a rank in a vnode is refused with the reason",
         r.text,
     )
     run("modprobe -r kvm-amd", user="root")
@@ -830,16 +882,20 @@ def group_bad():
     run("modprobe kvm-amd; chmod 666 /dev/kvm", user="root")
     ok(
         r.code != 0 and "started" not in r.out and "module is not loaded" in r.err,
-        "bad: a node without KVM's module",
+        "bad: a step is refused with the reason if KVM's module is not loaded",
         r.text,
     )
-    same(srun("-n2 --nodeos-lwk=32M", "true").code, 0, "bad: the next step runs with it")
-    all_idle("bad: the node is idle at the end")
+    same(
+        srun("-n2 --nodeos-lwk=32M", "true").code,
+        0,
+        "bad: a step runs after KVM's module is loaded",
+    )
+    all_idle("bad: the node becomes idle at the end")
     clean("bad")
 
 
 def steps_of(job):
-    """slurmstepd of each running step of srun: {step: pid}."""
+    """Return the slurmstepd of each running step of srun: {step: pid}."""
     found = {}
     for p in glob.glob("/proc/[0-9]*/cmdline"):
         try:
@@ -858,7 +914,7 @@ def children_of(pid):
 
 
 def parts_of(job):
-    """What steps of JOB consist of now: {name: how to kill it}, for what is there."""
+    """Return the parts of JOB's steps that exist now: {name: function that kills the part}."""
 
     def kill(pids):
         return lambda rng: os.kill(rng.choice(pids), 9)
@@ -897,8 +953,8 @@ def parts_of(job):
 
 
 def kill_part(job, rng):
-    """Kill something that steps of JOB need, at any moment of their launch or life. Returns its
-    name; None: it had just ended."""
+    """Kill a part of JOB's steps at a random time. Returns the part's name, or None if the part had
+    just ended."""
     time.sleep(rng.choice((0, 0.1, 0.3, 0.6, 1, 2)))
     parts = parts_of(job)
     name = rng.choice([p for p in PARTS if p in parts])
@@ -913,7 +969,7 @@ PARTS = (
     *("a rank", "slurmstepd", "a child of slurmstepd", "srun", "a step, by scancel") * 3,
     "slurmd",
 )
-AT_ONCE, WAVES = 2, 5  # steps beside each other, and how often in one job
+AT_ONCE, WAVES = 2, 5  # number of steps at once; number of times per job
 
 
 def partitions():
@@ -938,7 +994,8 @@ def descriptors():
 
 
 def left_behind(others):
-    """What a step has left on the node: {} for nothing. OTHERS: ledger entries of other jobs."""
+    """Return what a step has left on the node; {} means nothing. OTHERS are the ledger entries of
+    other jobs."""
     found = {
         "pages": [p for p in pool() if p],
         "machines": sorted(machines()),
@@ -951,7 +1008,7 @@ def left_behind(others):
 
 
 def what_is_left(others, limit=30):
-    """The same, when nothing changes it any more."""
+    """Return left_behind() when it is empty, or after LIMIT seconds."""
     end = time.time() + limit
     while (rest := left_behind(others)) and time.time() < end:
         time.sleep(0.5)
@@ -959,7 +1016,7 @@ def what_is_left(others, limit=30):
 
 
 def settings_of(pid):
-    """What the kernel has for a process: its directory's and its step's settings, and its own."""
+    """Return a process's CPUs and policy, and the settings of its cgroup and the parent cgroup."""
     with open(f"/proc/{pid}/cgroup") as f:
         path = "/sys/fs/cgroup" + f.read().strip().partition("::")[2]
     found = {"cpus": os.sched_getaffinity(pid), "policy": os.sched_getscheduler(pid)}
@@ -971,8 +1028,8 @@ def settings_of(pid):
 
 
 def kill_wave(job, rng, check):
-    """Start AT_ONCE steps of JOB, kill as many things that they need, end them. Returns the names
-    of what was killed. CHECK is called after each kill."""
+    """Start AT_ONCE steps of JOB, call kill_part() as many times, and end the steps. Calls CHECK
+    after each kill. Returns the names of the killed parts."""
     step = f"srun --jobid={job} --overlap -n1 -c1 --mpi=none --nodeos-lwk=16M sleep 300"
     run(f"for i in {' '.join('1' * AT_ONCE)}; do {step} >>/tmp/steps.out 2>&1 & done; sleep 0.1")
     end = time.time() + 30
@@ -988,8 +1045,8 @@ def kill_wave(job, rng, check):
 
 
 def kill_steps(number):
-    """Parts of steps are killed NUMBER times, at random, beside another user's job that must not
-    notice."""
+    """Kill parts of steps NUMBER times, at random, beside another user's job, which must not
+    change."""
     rng = random.Random(35)
     cluster.site("allow_partitions = member,root", ["n0"])
     run("srun -n1 -c1 --mpi=none sleep 100000 >/dev/null 2>&1 & sleep 0.1", "bob")
@@ -1005,7 +1062,7 @@ def kill_steps(number):
 
     while len(killed) < number and rounds < number:
         rounds += 1
-        # a core for the ranks, and one that stays outside of their partition
+        # one core for the ranks, and one core outside of their partition
         r = run("salloc --no-shell -n3 -c1 --mem=300")
         job = re.search(r"allocation (\d+)", r.text)[1]
         for _ in range(WAVES):
@@ -1018,14 +1075,14 @@ def kill_steps(number):
             cluster.note(left[-1])
     counts = {name: killed.count(name) for name in sorted(set(PARTS))}
     cluster.note(f"{rounds} jobs, {time.time() - begin:.0f} s, killed: {counts}")
-    ok(len(killed) >= number, f"kills: {number} kills hit", counts)
-    ok(all(counts.values()), "kills: all kinds of them", counts)
+    ok(len(killed) >= number, f"kills: {number} kills hit a process", counts)
+    ok(all(counts.values()), "kills: each kind of part was killed", counts)
     same(left, [], f"kills: {rounds} jobs leave nothing")
     same(changed, [], "kills: the settings of another user's job are the same all the time")
     r = srun("-n2 --nodeos-lwk=32M", "true")
     same(r.code, 0, "kills: the next step runs")
     run("scancel -u bob", user="root")
-    all_idle("kills: the node is idle")
+    all_idle("kills: the node becomes idle")
     clean("kills")
     run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
 
@@ -1051,9 +1108,9 @@ def main():
     cluster.note(run("free -m; cat /sys/module/kvm_amd/parameters/npt", user="root").text)
     cluster.patient()
     cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS)
-    all_idle("lwk: nodes are idle at the end")
+    all_idle("lwk: all nodes are idle at the end")
     match = re.search(r"error.*nodeos.*", run("cat /var/log/slurm/slurmd.log", user="root").out)
-    cluster.note(match[0] if match else "slurmd's log has no error of nodeos")
+    cluster.note(match[0] if match else "slurmd's log has no error of NodeOS")
     cluster.done()
 
 

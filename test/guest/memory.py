@@ -11,9 +11,9 @@
 # run: deep limit=1800
 # run: deep kernel=debian limit=1800
 # rooms: limits container jobplan topology manifest launch spank control
-"""Test the memory of containers by the kernel's files: kinds of memory by name, policies over
-nodes, and limits (memory.max, io.max, transparent huge pages). "memory.py GROUP..." runs only these
-groups."""
+"""Test the memory of containers: kinds of memory by name, policies over nodes, and limits
+(memory.max, io.max, transparent huge pages). Expected values come from the kernel's files.
+"memory.py GROUP..." runs only these groups."""
 
 import glob
 import json
@@ -113,8 +113,8 @@ def group_memory():
     )
 
 
-# a program that takes MIB MiB and prints its policy, its pages by node and the nodes of two kinds:
-# "policy bind:0,2 pages 0=512 2=2048", then "kinds 0 2"
+# A program that allocates MIB MiB and prints its policy, its pages by node, and the nodes of two
+# kinds of memory: "policy bind:0,2 pages 0=512 2=2048", then "kinds 0 2"
 PAGES = """
 import mmap, os, re, sys
 m = mmap.mmap(-1, {mib} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -197,7 +197,8 @@ def mems_of_rank(job):
 
 
 def group_resize():
-    """A resize changes one kind of memory at a time, and the ledger stays readable."""
+    """Test that a resize changes one kind of memory at a time, and that the ledger stays
+    readable."""
     cluster.site("resize_mems = yes", ("n0",))
     wants = [{"kind": "dram", "count": 1}, {"kind": "hbm", "count": 1}]
     path = manifest("kinds", sim={"container": {"cpus": 4, "mems": wants}})
@@ -274,7 +275,7 @@ def seconds_of(r):
 
 
 def throttles():
-    """Does the kernel have io.max?"""
+    """Return whether the kernel has io.max."""
     return bool(glob.glob(f"{CGROUP}/system.slice/io.max"))
 
 

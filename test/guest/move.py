@@ -5,14 +5,14 @@
 # run: deep limit=7200 --kills=5 killed
 # rooms: move vnode
 """Move a vnode between two hosts while it runs two of the three ranks of an MPI step. The hosts are
-network namespaces of one node with joined bridges; the vnodes are Slurm's only nodes. Moves are
-also refused, attacked, and interrupted at each transition. The same MPI step runs all the time: if
-a rank loses or changes a number, all later numbers are wrong.
+network namespaces of one node with joined bridges. The vnodes are Slurm's only nodes. Moves are
+also refused, attacked by a user, and interrupted at each transition. The same MPI step runs all the
+time: if a rank loses or changes a number, all later numbers are wrong.
 
 move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, both, swap,
 killed, reboots
-move.py --relay FILE COMMAND...: run the receiver COMMAND, but keep the request "go" from it as long
-as FILE exists, which is made then"""
+move.py --relay FILE COMMAND...: run the receiver COMMAND. At the request "go", make FILE, and pass
+"go" to COMMAND only after FILE is removed"""
 
 import json
 import os
@@ -42,8 +42,8 @@ SAVED = "/var/tmp/saved-vnodes"
 HANDED = "/run/test-handed"
 SECRET = f"{SCRATCH}/secret"  # only root can read it
 TIMES = {"moves": 3, "swaps": 20, "kills": 5}
-# A peer that waits for an acknowledgement sends again after a pause that doubles up to this many
-# seconds (TCP_RTO_MAX of Linux), so it may notice the end of a pause so much later.
+# A peer that waits for an acknowledgement sends again after pauses that double up to this number of
+# seconds (TCP_RTO_MAX of Linux). So it may notice the end of a move this much later.
 RTO_MAX = 120
 
 
@@ -165,7 +165,7 @@ def token(host):
 
 
 def journal(host, before=None):
-    """Return the states of HOST's last move; none if its token is still BEFORE."""
+    """Return the states of HOST's last move, or none if its token is still BEFORE."""
     last = token(host)
     return [] if last == before else [state for state, t in entries(host) if t == last]
 
@@ -211,7 +211,7 @@ def move(source, dest, words=""):
 
 
 def traces(host):
-    """Return what is left of the vnode and its moves on HOST; "": nothing."""
+    """Return what is left of the vnode and its moves on HOST, or "" if nothing is left."""
     unit = UNIT.format(host, NAME)
     return root(
         f"ip -n {host} -o link | grep -o vn-{NAME}; ip netns exec {host} nft list tables;"
@@ -244,7 +244,8 @@ def explain():
 
 
 class Step:
-    """The MPI step, and a step of processes with other kinds of state ("tree") on the vnode."""
+    """The steps during moves: the MPI step, and on the vnode a step of processes with other kinds
+    of state ("tree")."""
 
     def __init__(self):
         run(f"rm -f {STOP} {DATA} {LOG}")
@@ -333,8 +334,8 @@ class Step:
 
 
 def private_pages(pid):
-    """Return the memory node of a bound process's CPU, and {node: its pages that no other process
-    maps}."""
+    """Return the memory node of a bound process's CPU, and {node: number of pages that only
+    this process maps}."""
     pages = dict.fromkeys(cluster.Machine().mems, 0)
     with open(f"/proc/{pid}/numa_maps") as f:
         for line in f:
@@ -379,7 +380,7 @@ def check_host(step, source, dest, what):
 
 
 def group_moves(step):
-    """The vnode goes from host to host and back."""
+    """Move the vnode from host to host and back."""
     for i in range(TIMES["moves"]):
         source, dest = here()[0], "B" if here()[0] == "A" else "A"
         what = f"move {i + 1}"
@@ -405,7 +406,7 @@ def refused(step, words, what):
         ["preflight", "back"],
         f"a move with {what} is refused in the preflight",
     )
-    same(here(), [source], f"after the refusal of {what}, the vnode is where it was")
+    same(here(), [source], f"after the refusal of {what}, the vnode is still on its host")
     step.goes_on(what)
 
 
@@ -422,7 +423,7 @@ def with_process(step, code, words, what):
 
 
 def group_refused(step):
-    """Moves that are refused before any process is stopped."""
+    """Test moves that are refused before any process is stopped."""
     ring = "b = ctypes.create_string_buffer(256); ctypes.CDLL(None).syscall(425, 4, b)"
     with_process(step, ring, "io_uring cannot be moved", "an io_uring")
     gone = f"f = open('{DATA}.gone', 'w'); os.unlink('{DATA}.gone')"
@@ -435,7 +436,7 @@ def group_refused(step):
 
 
 def group_saved(step):
-    """The vnode is saved, and restored on the other host while its peers wait."""
+    """Save the vnode, and restore it on the other host, while its peers wait."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     r = root(saver(source), timeout=600)
     ok(r.code == 0, f"the vnode is saved on {source}", r.text)
@@ -450,13 +451,17 @@ def group_saved(step):
     same(root(f"ls {SAVED}").out.split(), [f"{NAME}.lock", f"{NAME}.move"], "the image is removed")
     step.goes_on("after save and restore")
     r = root(restorer(source), timeout=600)
-    ok(r.code == 1 and "restored before" in r.err, "a saved vnode is restored once", r.text)
+    ok(
+        r.code == 1 and "restored before" in r.err,
+        "a saved vnode cannot be restored a second time",
+        r.text,
+    )
     left_of_moves("after save and restore")
 
 
 def group_both(step):
-    """All vnodes of the MPI step are saved, one after the other, and restored: no rank of it is on
-    a host meanwhile."""
+    """Save all vnodes of the MPI step, one after the other, and restore them. In between, no
+    rank of the step is on a host."""
     source = here()[0]
     for host, name in ((source, NAME), ("B", OTHER)):
         r = root(saver(host, name), timeout=600)
@@ -480,7 +485,8 @@ def begin_move(source, dest, relay=""):
 
 
 def swap(path, make, what):
-    """During a move, the file's user replaces the open file PATH by what the command MAKE makes."""
+    """During a move, let the file's user replace the open file PATH by a file that the command MAKE
+    makes."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     before = token(source)
     p = begin_move(source, dest)
@@ -499,7 +505,7 @@ def swap(path, make, what):
 
 
 def group_swap(step):
-    """Files of a user become links to a file of root's, with equal size and mode, and pipes."""
+    """Replace files of a user by links to a file of root's of equal size and mode, and by pipes."""
     size, mode = os.stat(DATA).st_size, os.stat(DATA).st_mode & 0o777
     write(SECRET, ("secret" * size)[:size])
     os.chmod(SECRET, mode)
@@ -513,9 +519,9 @@ def group_swap(step):
 
 
 def relay_requests(file, command):
-    """Run the receiver COMMAND between this process's input and output, until it ends. The request
-    "go", which the mover sends alone after "handed", makes FILE, and is passed on when FILE has
-    been removed."""
+    """Run the receiver COMMAND between this process's input and output, until it ends. The mover
+    sends the request "go" alone after "handed". Then make FILE, and pass "go" on after FILE is
+    removed."""
     p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     ends, kept = {0: p.stdin.fileno(), p.stdout.fileno(): 1}, b""
     while True:
@@ -537,8 +543,8 @@ def relay_requests(file, command):
 
 
 def begin_held_move(source, dest):
-    """Begin a move that stops when the source's journal is at "handed", and the destination's at
-    "restored", until HANDED is removed. Returns the mover."""
+    """Begin a move. It stops when the source's journal is at "handed" and the destination's journal
+    at "restored", until HANDED is removed. Returns the mover."""
     root(f"rm -f {HANDED}")
     relay = f"/usr/bin/python3 {os.path.abspath(__file__)} --relay {HANDED} "
     p = begin_move(source, dest, relay)
@@ -573,7 +579,7 @@ def processes_of(victim, host=None):
             continue
         if victim == "receiver" and "-receive" not in line.split("\0")[0]:
             continue
-        # the mover's command line names its own host before the other one
+        # the command line of the mover names its own host before the other host
         found = re.search(r"/var/lib/vnode-(\w+)", f"{words if 'NODEOS_MOVE' in words else line}")
         if not host or (found and found[1] == host):
             out.append(int(pid))
@@ -594,7 +600,7 @@ def kill_at(step, victim, state, host):
     watched = source if host == "source" else dest
     what = f"{victim} killed at {state}"
     before = token(watched)
-    # "restored" is too short to find a process meanwhile
+    # hold the move at "restored": this state is too short to find a process meanwhile
     p = (begin_held_move if state == "restored" else begin_move)(source, dest)
     wait_until(lambda: state in journal(watched, before) or p.poll() is not None, 300)
     ok(state in journal(watched, before), f"{what}: the move reaches {state}", p.poll())
@@ -618,8 +624,8 @@ def kill_at(step, victim, state, host):
 
 
 def kill_gate_at_live(step):
-    """Kill the destination's gate when it has written "live" and the tree has not run: by a program
-    in the gate's place, which dies after the gate has ended."""
+    """Kill the destination's gate after it has written "live" and before the tree runs. A program
+    in the gate's place does this: it dies after the gate has ended."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     gate, place = f"{LIBEXEC}/nodeos-vnode-gate", "/var/tmp/test-gate"
     write(
@@ -655,8 +661,8 @@ def group_killed(step):
 
 
 def reboot(host):
-    """Do to HOST what a reboot does: all processes of its vnode and of moves end, and with them its
-    link, its cgroup, and all in /run; the journal, on a disk, stays."""
+    """Do to HOST what a reboot does: end all processes of its vnode and of moves, and remove the
+    vnode's link, its cgroup, and its files in /run. The journal, which is on a disk, stays."""
     unit, group = UNIT.format(host, NAME), record(host).get("cgroup")
     for victim in ("mover", "receiver", "gate", "criu"):
         kill(processes_of(victim, host))
@@ -669,14 +675,18 @@ def reboot(host):
 
 
 def group_reboots(step):
-    """A host reboots when the journal of the source is at "handed"."""
+    """Reboot a host when the journal of the source is at "handed"."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     p = begin_held_move(source, dest)
     reboot(dest)
     err = p.communicate(timeout=300)[1]
     ok(p.returncode == 1, "the destination reboots at handed: the move is undone", err)
-    same(here(), [source], "the destination reboots at handed: the vnode is where it was")
-    same(journal(source)[-1], "back", "the destination reboots at handed: the journal says back")
+    same(here(), [source], "the destination reboots at handed: the vnode is still on the source")
+    same(
+        journal(source)[-1],
+        "back",
+        "the destination reboots at handed: the journal has the state back",
+    )
     step.goes_on("after a reboot of the destination")
     p = begin_held_move(source, dest)
     kill(processes_of("receiver", dest))
@@ -685,9 +695,11 @@ def group_reboots(step):
     r = move(source, dest, "--recover")
     ok(r.code == 0, "the source reboots at handed: the recovery succeeds", r.text)
     settled = wait_until(lambda: here() == [dest], 60)
-    ok(settled, "the source reboots at handed: the vnode goes on at the destination", here())
+    ok(settled, "the source reboots at handed: the vnode continues on the destination", here())
     ends = journal(source)[-1], journal(dest)[-1]
-    same(ends, ("done", "live"), "the source reboots at handed: the journals' ends")
+    same(
+        ends, ("done", "live"), "the source reboots at handed: both journals have their last states"
+    )
     step.goes_on("after a reboot of the source")
     left_of_moves("after reboots")
 

@@ -23,7 +23,8 @@ from cluster import HOME, all_idle, note, ok, run, wait_idle
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 TOP = f"{HOME}/nh"
-FIRST_JOB = 700000  # the first job number: so large that other numbers cannot be mistaken for one
+# first job number: so large that no other number can be mistaken for a job number
+FIRST_JOB = 700000
 SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 
 S = "srun -w n0"  # always the same node
@@ -286,7 +287,7 @@ def compare(lines, a, b, ours):
 
 # ------------------------------------------------------------------ options
 AT_ONCE = 6
-# values with which the program runs, for options for which "1" is not one
+# {option: value with which the program runs}, for options for which "1" is not such a value
 VALUES = {
     "account": "",
     "begin": "now",

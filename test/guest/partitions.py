@@ -3,7 +3,7 @@
 # run: ci limit=600 made left
 # run: deep limit=3600
 # rooms: container host launch control
-"""Test containers that are cpuset partitions: what the kernel shows, steps of every kind beside
+"""Test containers that are cpuset partitions: their state in the kernel, steps of every kind beside
 them, refusals, and that nothing is left. "partitions.py GROUP..." runs only these groups."""
 
 import json
@@ -24,7 +24,7 @@ ISO = {
     "plain": {"container": {"cpus": 4}},
 }
 SMALL = {"iso": ISO["iso"], "plain": ISO["plain"]}
-# a rank that writes its cgroup into a file, prints its place, and stays for some seconds
+# a rank that writes its cgroup to a file, prints its place, and stays for some seconds
 SHOW = (
     f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME;"
     f" exec {WHEREAMI} {{stay}}'"
@@ -72,7 +72,8 @@ def read(name):
 
 
 def group_made():
-    """An isolated container on two nodes is a partition on each, by the kernel's files."""
+    """Test that an isolated container on two nodes is a partition on each node, by the kernel's
+    files."""
     manifest = write("part/iso.json", pod(**ISO))
     want = plan(manifest)
     script = write(
@@ -214,8 +215,8 @@ def group_half():
 
 
 def half(manifest):
-    """A live partition in half of a node, beside another job: sibling steps run, and the ranks are
-    on the CPUs that the report has."""
+    """Test a live partition in half of a node, beside another job: sibling steps run, and the ranks
+    are on the CPUs that the report has."""
     script = write(
         "part/half.sh",
         f"""#!/bin/bash
@@ -259,8 +260,8 @@ true
 
 
 def group_ended():
-    """Steps with own containers follow each other although srun returns before slurmstepd has
-    removed the partition."""
+    """Test steps with containers of their own that follow each other: srun returns before
+    slurmstepd has removed the partition."""
     iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
     steps = (
         f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap"
@@ -269,7 +270,7 @@ def group_ended():
     r = run(f"salloc -w n0 -N1 -n1 -c4 bash {write('part/ended.sh', steps * 5)}", timeout=300)
     ok(
         r.code == 0 and len(ranks(r)) == 10,
-        "ten steps in a row run in containers of their own, of which every second is a partition",
+        "ten steps in a row run in containers of their own; every second container is a partition",
         r.text[-900:],
     )
     clean("steps that follow each other")
@@ -288,7 +289,7 @@ def group_ended():
 
 
 def group_left():
-    """What an ended job has left behind prevents a partition, with a message."""
+    """Test that a leftover cgroup of an ended job prevents a partition, with a message."""
     whole = write("part/four.json", pod(iso=ISO["iso"], plain=ISO["plain"]))
     first = min(cpus(plan(whole)["iso"]["reserved"]))
     on(
@@ -362,8 +363,8 @@ def group_refused():
 
 
 def group_resized():
-    """A container that is a partition of a step cannot be changed while the step runs, but its
-    neighbour can."""
+    """Test that a container cannot be changed while it is a partition of a running step, and that
+    its neighbour can be changed."""
     job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
     if not ok(
         len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
@@ -460,8 +461,8 @@ def verified(tag):
 
 
 def group_killed():
-    """slurmstepd dies while its step is a partition. The next launch removes what is left, which
-    does not harm other jobs. (srun of stock Slurm would wait for ever.)"""
+    """Kill slurmstepd while its step is a partition. The next launch must remove what is left;
+    meanwhile this must not harm other jobs. (srun of stock Slurm would wait for ever.)"""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):

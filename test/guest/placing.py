@@ -5,8 +5,8 @@
 # run: ci limit=600 part
 # run: deep limit=3600
 # rooms: migration placement contend contention host launch spank tools
-"""Ranks are placed over the caches of a node by their classes, and their pages follow: through
-Slurm, with a simulated last-level cache on each of two sockets.
+"""Test that ranks are placed over the caches of a node by their classes, and that their pages
+follow. The ranks are Slurm's; each of two sockets has a simulated last-level cache.
 
 placing.py [GROUP...]"""
 
@@ -36,30 +36,31 @@ from loads import (
     unit_pids,
 )
 
-# Sockets of the guest, as sets of CPUs.
+# the sockets of the guest, as sets of CPUs
 SOCKETS = [set(range(0, 8)), set(range(8, 16))]
-# srun deals ranks to the sockets in turn, so both devils are on one and both turtles on the other
+# srun puts ranks on the sockets in turn, so both devils are on one socket and both turtles on the
+# other
 BAD = "triad/16M,loop/1M,triad/16M,loop/1M"
 DEVILS = (0, 2)
-# the row amdzen3, with samples of the simulated cache
+# the row amdzen3 of events.d, with samples of the simulated cache
 SAMPLED = (
     "AuthenticAMD-25-0..F sampled A-; instructions 0xc0; misses 0x4844; misses 0xff72;"
     " remote 0x4044; sample simllc/0x78"
 )
 JOURNAL = "/run/nodeos-contend/moving"  # the daemon's journal of unfinished moves
-KILLS = 100  # how often group_kills() kills the daemon
-ROUNDS = 8  # number of steps in which these kills are aimed at unfinished moves
-ONE_MOVE = 6  # number of kills during one move, at most
+KILLS = 100  # number of times that group_kills() kills the daemon
+ROUNDS = 8  # number of steps in which the kills aim at unfinished moves
+ONE_MOVE = 6  # largest number of kills during one move
 
 
 def socket_of(cpus):
-    """0 or 1; None: the CPUs are of both."""
+    """Return the socket of CPUS, 0 or 1, or None if they are of both."""
     found = [i for i, s in enumerate(SOCKETS) if cluster.cpus(cpus) <= s]
     return found[0] if found else None
 
 
 def allowed_lists(pid):
-    """The different lists of CPUs that the kernel lets the threads of PID run on."""
+    """Return the different lists of CPUs on which threads of PID may run."""
     found = set()
     for tid in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{tid}/status") as f:
@@ -69,12 +70,12 @@ def allowed_lists(pid):
 
 
 def allowed(pid):
-    """Sockets that the kernel lets the threads of PID run on."""
+    """Return the sockets on which threads of PID may run."""
     return {socket_of(text) for text in allowed_lists(pid)}
 
 
 def threads(d):
-    """For each rank, the different sets of CPUs that its threads may run on."""
+    """Return for each rank the different sets of CPUs on which its threads may run."""
     return [
         [cluster.cpus(text) for text in sorted(allowed_lists(r["pid"]))]
         for _, r in sorted(by_rank(d).items())
@@ -82,12 +83,12 @@ def threads(d):
 
 
 def where(d):
-    """The socket of each rank, by the kernel."""
+    """Return the socket of each rank, as the kernel shows it."""
     return [sorted(allowed(r["pid"]), key=str) for _, r in sorted(by_rank(d).items())]
 
 
 def cpuset_of(pid):
-    """CPUs of PID's cpuset, which is that of its container."""
+    """Return the CPUs of PID's cpuset, which is that of its container."""
     with open(f"/proc/{pid}/cgroup") as f:
         path = f.read().split("::", 1)[1].strip()
     with open(f"/sys/fs/cgroup{path}/cpuset.cpus.effective") as f:
@@ -95,7 +96,7 @@ def cpuset_of(pid):
 
 
 def pages(pid):
-    """Anonymous pages of PID on each memory node."""
+    """Return the number of anonymous pages of PID on each memory node."""
     count = [0, 0]
     with open(f"/proc/{pid}/numa_maps") as f:
         for line in f:
@@ -106,7 +107,8 @@ def pages(pid):
 
 
 def elsewhere(pid, socket):
-    """Percent of its anonymous pages that are not on its socket's memory node."""
+    """Return the percentage of anonymous pages that are not on the memory node of the rank's
+    socket."""
     count = pages(pid)
     return 100 * count[1 - socket] / max(1, sum(count))
 
@@ -116,13 +118,13 @@ def moves(d):
 
 
 def parted(d):
-    """Is one devil, and one turtle, on each socket?"""
+    """Return whether one devil and one turtle are on each socket."""
     at = where(d)
     return len(at) == 4 and at[0] != at[2] and at[1] != at[3] and all(len(a) == 1 for a in at)
 
 
 def calls(functions, action):
-    """Run ACTION; return (process, CPU, function) for each call of FUNCTIONS meanwhile."""
+    """Run ACTION. Return (process, CPU, function) for each call of FUNCTIONS meanwhile."""
     with Trace(functions) as trace:
         trace.record(action)
         lines = trace.lines()
@@ -131,24 +133,26 @@ def calls(functions, action):
 
 
 def bindings(action):
-    """Run ACTION; return how often NodeOS has meanwhile written to a cpuset and bound a thread."""
+    """Run ACTION. Return how often NodeOS has written to a cpuset and bound a thread meanwhile."""
     write, bind = "cpuset_write_resmask", "sched_setaffinity"
     called = [f for name, _, f in calls(f"{write} {bind}", action) if name.startswith("nodeos")]
     return called.count(write), called.count(bind)
 
 
 def start_bad():
-    """A step that is placed badly: it, and its document when it is placed well."""
+    """Start a step that is placed badly. Return the step, and its document when it is placed
+    well."""
     step = Load(130, BAD, "-n4 -c4 --nodeos-contention=dino")
     d = step.wait(lambda d: len(by_rank(d)) == 4, 40)
-    same(where(d), [[0], [1], [0], [1]], "Slurm's order puts both devils on one socket")
+    same(where(d), [[0], [1], [0], [1]], "Slurm puts both devils on one socket")
     return step, step.wait(lambda d: sum(moves(d)) and parted(d), 90)
 
 
 def group_part():
-    """Two devils on one socket and two turtles on the other: one of each moves, with its pages, and
-    none later."""
-    root("sysctl -w kernel.numa_balancing=0")  # else the kernel itself moves pages
+    """Test two devils on one socket and two turtles on the other: one devil and one turtle move,
+    with their pages, and no rank moves later."""
+    # NUMA balancing is off: otherwise the kernel itself moves pages
+    root("sysctl -w kernel.numa_balancing=0")
     begun = []
     bound = bindings(lambda: begun.append(start_bad()))
     step, d = begun[0]
@@ -176,7 +180,7 @@ def group_part():
     left = {n: elsewhere(by_rank(d)[n]["pid"], at[n]) for n in follow}
     ok(
         follow and all(x < 10 for x in left.values()),
-        "the devil's pages have followed it: less than 10 % lie elsewhere",
+        "the devil's pages have followed it: less than 10 % are on the other node",
         (left, step.document().get("placings")),
     )
     r = run(f"nodeosctl contention -j {step.job}")
@@ -187,18 +191,18 @@ def group_part():
     ok(r.code == 0, "nodeosctl verify agrees with ranks that were moved", r.text)
     bound = bindings(lambda: time.sleep(max(0, placed + 62 - time.time())))
     same(moves(step.document()), moves(d), "60 s later, no rank has moved again")
-    same(bound, (0, 0), "from the pages' move on, NodeOS has written no cpuset and bound no thread")
+    same(bound, (0, 0), "after the pages have moved, NodeOS writes no cpuset and binds no thread")
     same(step.end().count("load "), 4, "all ranks end by themselves")
 
 
 def group_openmp():
-    """Ranks of two threads that OpenMP binds, as NodeOS asks it to: the threads of a rank move
-    together, each to a core of its own."""
+    """Test ranks of two threads that OpenMP binds, as NodeOS asks it to do: the threads of a rank
+    move together, each to a core of its own."""
     spec = ",".join(s + "/omp" for s in BAD.split(","))
     options = "-n4 -c4 --nodeos-contention=dino"
     step = Load(75, spec, options, program=LOAD + "-omp")
     d = step.wait(lambda d: [len(a) for a in threads(d)] == [2, 2, 2, 2], 40)
-    same(where(d), [[0], [1], [0], [1]], "OpenMP: Slurm's order puts both devils on one socket")
+    same(where(d), [[0], [1], [0], [1]], "OpenMP: Slurm puts both devils on one socket")
     same(
         [len(a) for a in threads(d)],
         [2, 2, 2, 2],
@@ -218,7 +222,7 @@ def group_openmp():
 
 
 def group_words():
-    """Ranks that are not moved, each with the reason."""
+    """Test ranks that are not moved, each with its reason."""
     for options, what, want in (
         ("--nodeos-contention=observe", "observe", None),
         ("--nodeos-contention=dino --nodeos-container=none", "no container", None),
@@ -238,7 +242,7 @@ def group_words():
         "#!/bin/bash\nmine=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\n"
         f'exec taskset -c "$mine" {LOAD} "$@"\n',
     )
-    configure(when="always")  # else a higher peak that an earlier step has shown is a reason, too
+    configure(when="always")  # otherwise a higher peak of an earlier step would be a reason, too
     step = Load(60, BAD, "-n4 -c4 --nodeos-contention=dino", program=f"bash {bind}")
     d = step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 30)
     before = where(d)
@@ -255,7 +259,8 @@ def group_words():
 
 
 def group_two():
-    """Two steps of one job with dino at once: each has its own CPUs, or says why it has none."""
+    """Test two steps of one job with dino at the same time: each has CPUs of its own, or says why
+    it has none."""
     write(
         "two.sh",
         f"#!/bin/bash\nsrun -n2 -c4 --exact {LOAD} 20 loop/1M,loop/1M &\n"
@@ -271,7 +276,8 @@ def group_two():
 
 
 def group_resize():
-    """Ranks are resized, suspended and moved at once: none leaves its container."""
+    """Test that no rank leaves its container if it is resized, suspended and moved at the same
+    time."""
     step = Load(120, BAD, "-n4 -c4 --nodeos-cpus=16 --nodeos-contention=dino")
     step.wait(lambda d: sum(moves(d)), 60)
     for cpus in (8, 16, 12, 16):
@@ -289,7 +295,7 @@ def group_resize():
     same(step.end().count("load "), 4, "all ranks end by themselves")
 
 
-# Two ranks whose 3 MiB fit into a cache of 4 MiB alone, and not together.
+# Two ranks of 3 MiB each: one fits into a cache of 4 MiB, both do not.
 WORST = "scan/3M,loop/1M,scan/3M,loop/1M"
 BEST = "scan/3M,scan/3M,loop/1M,loop/1M"
 ARMS = (
@@ -308,10 +314,10 @@ def counts(d, specs, kind):
 
 
 def measure(specs, policy, balancing, kind="scan"):
-    """Measure the ranks of a KIND for 20 s, from 20 s after the classes are known or the moves
-    made: misses for 10,000 instructions, the percentage of remote misses, and moves. The misses are
-    the mean of the ranks' own rates: how many instructions a rank executes depends on the
-    machine."""
+    """Measure the ranks of a KIND for 20 s, beginning 20 s after their classes are known or their
+    moves are made. Return their misses per 10,000 instructions, the percentage of remote misses,
+    and the number of moves. The misses are the mean of the ranks' own rates, since the number of
+    instructions of a rank depends on the host."""
     root(f"sysctl -w kernel.numa_balancing={balancing}")
     step = Load(190, specs, f"-n4 -c4 --nodeos-contention={policy}")
     step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
@@ -333,10 +339,10 @@ def measure(specs, policy, balancing, kind="scan"):
 
 
 def group_arms():
-    """Two scans are devils on one socket and turtles on two sockets: dino turns the bad placement
-    into one as good as the placement by hand, and keeps it. The rate of a turtle depends on the
-    physical pages of the rank (12 to 20 with the same placement), so rates are compared with the
-    bounds of the classes."""
+    """Test two scans, which are devils on one socket and turtles on two sockets: dino must make the
+    bad placement as good as the placement by hand, and keep it so. The rate of a turtle depends on
+    the physical pages of the rank (12 to 20 with the same placement), so rates are compared with
+    the bounds of the classes."""
     got = {}
     for arm, specs, policy, balancing in ARMS:
         got[arm] = measure(specs, policy, balancing)
@@ -355,17 +361,17 @@ def group_arms():
     root("sysctl -w kernel.numa_balancing=1")
 
 
-# Lines at random of 6 MiB: a cache of 4 MiB has 2/3 of them, or 1/3 for each of two ranks, almost
-# whatever physical pages these have: only those of a set beyond its ways miss, and nearly all sets
-# have more. A line is read every nine instructions.
+# Random lines of 6 MiB. A cache of 4 MiB holds 2/3 of the lines of one rank, or 1/3 for each of two
+# ranks. This hardly depends on the physical pages, since nearly all sets have more lines than ways.
+# A line is read every nine instructions.
 RANDOM = "random/6M,loop/1M,random/6M,loop/1M"
 ALONE, TOGETHER = 1e4 / 9 / 3, 1e4 / 9 * 2 / 3  # misses for 10,000 instructions
 SAME_RUNS = 3
 
 
 def group_same():
-    """Two devils and two turtles: after dino's moves, the devils miss as often as in the same
-    placement by hand. Medians of runs that take turns."""
+    """Test two devils and two turtles: after dino's moves, the devils must miss as often as in the
+    same placement by hand. Compares medians of alternating runs."""
     arms = {
         "bad": ("bad placement by hand", RANDOM, "observe"),
         "dino": ("dino", RANDOM, "dino"),
@@ -399,16 +405,16 @@ def group_same():
 
 
 def follow(row, around):
-    """Two scans of 16 of their 48 MiB, and two turtles, from the bad placement on: the number of
-    the scan that dino moves, its rank and that of the turtle in the last document, and the
-    percentage of the scan's misses that are remote, in 15 s after its pages have followed."""
+    """Run two scans of 16 of their 48 MiB, and two turtles, which are placed badly. Return the
+    number of the scan that dino moves, its rank and that of the turtle in the last document, and
+    the percentage of remote misses of the scan in 15 s after its pages have followed."""
     configure(events=row, pages_around=around)
     specs = BAD.replace("triad", "scan")
     step = Load(120, specs, "-n4 -c4 --nodeos-contention=dino")
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
     scan = next((n for n, r in by_rank(d).items() if r["moves"] and n in DEVILS), 0)
     step.wait(lambda d: by_rank(d)[scan]["pages_chosen"], 40)
-    time.sleep(12)  # the repetitions, until nothing moves
+    time.sleep(12)  # wait until no repetition of the move moves a page
     first = by_rank(step.document())[scan]
     time.sleep(15)
     d = step.document()
@@ -432,19 +438,19 @@ def follow(row, around):
 
 
 def group_around():
-    """A rank that reads a third of its memory: only the pages around its sampled misses follow it,
-    and its misses are local; without samples all of its pages follow."""
+    """Test a rank that reads a third of its memory: only the pages around its sampled misses follow
+    it, and its misses are local. Without samples, all of its pages follow."""
     root("sysctl -w kernel.numa_balancing=0")
     got = follow(SAMPLED, 256)
     same(got["chosen"], "sampled", "pages around sampled misses are chosen")
     ok(
         15 <= got["moved"] <= 20 and 48 <= got["of"] <= 60,
-        "of 48 MiB, the 16 that the rank reads have followed it, and little else",
+        "of the rank's 48 MiB, the 16 MiB that it reads have followed it, and few other pages",
         got,
     )
-    ok(60 < got["elsewhere"] < 75, "the pages that it does not read have stayed", got)
+    ok(60 < got["elsewhere"] < 75, "the pages that the rank does not read have stayed", got)
     ok(got["misses"] > 1e5 and got["remote"] < 10, "less than 10 % of its misses are remote", got)
-    same(got["turtle"], 0, "a turtle without misses leaves its pages")
+    same(got["turtle"], 0, "the pages of a turtle without misses stay")
     ok(
         any("followed (sampled)" in line for line in got["table"]),
         "nodeosctl contention says how many of how many, and that samples chose them",
@@ -461,11 +467,11 @@ def group_around():
 
 
 def group_later():
-    """Two small step containers are packed into one socket. Both have devils, so each of the job's
-    next two steps begins with a container on each socket."""
+    """Test two small step containers that are packed into one socket. Both have devils, so each of
+    the job's next two steps must begin with a container on each socket."""
     small = {"container": {"cpus": 4}, "contention": {"policy": "dino"}}
     m = write("small.json", pod(a=small, b=small))
-    # all CPUs of the job: for fewer, Slurm itself would choose some of each socket
+    # the step has all CPUs of the job: of fewer CPUs, Slurm would choose some of each socket
     line = f"srun -n4 -c4 --nodeos-manifest={m} --nodeos-container=a:0-1,b:2-3 {LOAD}"
     both = ",".join(["triad/8M"] * 4)
     write("later.sh", f"#!/bin/bash\n{line} 40 {both}\n{line} 25 {both}\n{line} 5 loop/1M\n")
@@ -484,7 +490,7 @@ def group_later():
         at = where(d)
         ok(
             at in ([[0], [0], [1], [1]], [[1], [1], [0], [0]]),
-            f"step {number} has a container on each socket at once",
+            f"step {number} has a container on each socket from its start",
             at,
         )
         r = root(f"nodeosctl report --job={step.job}")
@@ -499,9 +505,9 @@ def group_later():
 
 
 def kill_moving(n, stop, killed):
-    """Kill the daemon when moves have begun: up to 40 ms after its journal appears, by N. Then kill
-    those that systemd starts after it, up to 2 s after their start, until one has repeated the
-    move."""
+    """Kill the daemon when moves have begun: up to 40 ms after its journal appears, depending on N.
+    Then kill the daemons that systemd starts, up to 2 s after their start, until one has repeated
+    the move."""
     last = main_pid()
     while not stop.is_set() and not os.path.exists(JOURNAL):
         time.sleep(0.001)
@@ -532,8 +538,8 @@ def judge_kills(step, what):
 
 
 def group_kills():
-    """The daemon is killed 100 times, sometimes during moves: in the end, ranks are on the CPUs
-    that the ledger gives them."""
+    """Kill the daemon 100 times, sometimes during moves. At the end, ranks must be on the CPUs that
+    the ledger gives them."""
     path = f"/run/systemd/system/{UNIT}.service.d"
     os.makedirs(path, exist_ok=True)
     with open(f"{path}/kills.conf", "w") as f:
@@ -583,12 +589,12 @@ def group_kills():
 
 
 def judge_leftovers(files):
-    """After the kills and the end of all steps, the daemon has one reader at most, no perf event
-    and no other FILES than before them."""
+    """Check that after the kills and the end of all steps, the daemon has one reader at most, no
+    perf event, and no other FILES than before."""
     time.sleep(10)
     pids = unit_pids()
     names = [open(f"/proc/{pid}/comm").read().strip() for pid in pids]
-    # the second one reads /proc/PID/io
+    # one process is the daemon, the other reads /proc/PID/io
     ok(
         sorted(names) in (["nodeos-contend"], ["nodeos-contend", "nodeos-io"]),
         "after the kills, there is one daemon with one reader at most",
@@ -608,8 +614,8 @@ def judge_leftovers(files):
 
 
 def waiting(name):
-    """Processes whose name begins with NAME in a wait that only SIGKILL ends, or nothing (ps would
-    wait for a held rank)."""
+    """Return the processes whose names begin with NAME and that are in a wait that only SIGKILL or
+    nothing ends. (ps would itself wait for a held rank.)"""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -623,8 +629,8 @@ def waiting(name):
 
 
 def drains(action):
-    """Run ACTION; return the names of the processes that meanwhile had the kernel drain all CPUs'
-    lists of pages (LRU), and the CPUs that have drained theirs."""
+    """Run ACTION. Return the names of the processes for which the kernel has drained the lists of
+    pages (LRU) of all CPUs meanwhile, and the CPUs that have drained their lists."""
     work = "lru_add_drain_per_cpu"
     called = calls(f"lru_add_drain_all lru_cache_disable {work}", action)
     cpus = [int(cpu) for _, cpu, function in called if function == work]
@@ -649,24 +655,29 @@ os.posix_fadvise(f, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def drain_all():
-    """Run a program that has the kernel drain the lists of all CPUs, and waits for the drains."""
+    """Run a program that makes the kernel drain the lists of all CPUs, and waits for this."""
     with open(f"{cluster.HOME}/drain.py", "w") as f:
         f.write(DRAIN)
     return root(f"python3 {cluster.HOME}/drain.py", timeout=60)
 
 
 def judge_host():
-    """While an address space is held, nothing on the host waits, and NodeOS drains no CPU."""
+    """Test that nothing on the host waits while an address space is held, and that NodeOS drains no
+    CPU."""
     idle, _ = drains(lambda: time.sleep(15))
-    note(f"drains of all CPUs in 15 s are asked for by {idle}")
+    note(f"these processes make the kernel drain all CPUs in 15 s: {idle}")
     same(
         [name for name in idle if name.startswith("nodeos")],
         [],
-        "when the pages have followed, NodeOS asks for no drain of other CPUs in 15 s",
+        "after the pages have followed, NodeOS makes the kernel drain no other CPU in 15 s",
     )
     r = []
     _, seen = drains(lambda: r.append(drain_all()))
-    ok(seen and r[0].code == 0, "a program that drains the lists of all CPUs is seen", (seen, r[0]))
+    ok(
+        seen and r[0].code == 0,
+        "the test sees a program that makes the kernel drain the lists of all CPUs",
+        (seen, r[0]),
+    )
     # the address space is held for minutes; Python needs some seconds to start
     ok(
         r[0].seconds < 20,
@@ -699,8 +710,9 @@ def pages_note(d):
 
 
 def group_held():
-    """A rank's FUSE server never answers a fault of the rank, which so holds its mmap_lock while
-    its pages are to follow: ranks of another step are moved, and their pages follow."""
+    """Test a rank whose FUSE server never answers a fault of the rank. So the rank's mmap_lock is
+    held when its pages are to follow. Ranks of another step must be moved, and their pages must
+    follow."""
     root("sysctl -w kernel.numa_balancing=0")
     away = write("away.sh", AWAY)
     both_nodes = {"cpus": 4, "mems": 2, "placement": "pack"}
@@ -711,11 +723,11 @@ def group_held():
     same(
         where(step.wait(lambda d: len(by_rank(d)) == 4, 40)),
         [[0], [1], [0], [1]],
-        "both steps start, in Slurm's order",
+        "both steps start with the placement of Slurm",
     )
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
     placed = time.time()
-    ok(parted(d), "beside a held address space a devil and a turtle are on each socket", where(d))
+    ok(parted(d), "beside a held address space, each socket gets a devil and a turtle", where(d))
     follow = [n for n in DEVILS if by_rank(d)[n]["moves"]]
     at = {n: socket_of(r["cpus"]) for n, r in by_rank(d).items()}
     left = {0: 100}
@@ -725,7 +737,7 @@ def group_held():
     seconds = time.time() - placed
     ok(
         follow and all(x < 10 for x in left.values()),
-        "the pages of another rank follow within 30 s",
+        "beside a held address space, the pages of another rank follow within 30 s",
         (left, step.document().get("placings")),
     )
     note(
@@ -733,10 +745,18 @@ def group_held():
         " later"
     )
     text = pages_note(held.wait(lambda d: UNANSWERED in pages_note(d), 60))
-    ok(UNANSWERED in text, "the daemon has tried to move the held rank's pages, and given up", text)
+    ok(
+        UNANSWERED in text,
+        "the daemon has tried to move the pages of the held rank, and has given up",
+        text,
+    )
     judge_host()
     r = run("nodeosctl contention", timeout=10)
-    ok(r.code == 0 and r.seconds < 5, "the command answers at once", r.text)
+    ok(
+        r.code == 0 and r.seconds < 5,
+        "beside a held address space, the command answers at once",
+        r.text,
+    )
     ok(
         time.time() < begun + HELD - 10 and held.p.poll() is None,
         "the address space was held until the end of the test",
@@ -747,7 +767,7 @@ def group_held():
 
 
 def group_manifest():
-    """Only the container whose manifest names a policy is placed."""
+    """Test that only the container for which the manifest names a policy is placed."""
     m = write(
         "two.json",
         pod(
@@ -768,14 +788,15 @@ def group_manifest():
 
 
 def group_exchange():
-    """Two containers of a job, packed on a socket each, one of devils and one of turtles, exchange
-    cores; the job's next step has the new cores at once."""
+    """Test that two containers of a job exchange cores. Each is packed into a socket; one has
+    devils, the other turtles. The job's next step must have the new cores from its start."""
     root("sysctl -w kernel.numa_balancing=0")
     half = {"cpus": 8, "mems": 2, "placement": "pack"}
     m = write(
         "two.json",
         pod(
-            # two memory nodes alone would spread each over both sockets
+            # without this, a request for two memory nodes would spread each container over both
+            # sockets
             a={"container": half, "contention": {"policy": "dino"}},
             b={"container": half, "contention": {"policy": "dino"}},
         ),
@@ -830,18 +851,19 @@ def group_exchange():
     same(
         (sorted(at[:4]), sorted(at[4:])),
         ([[0], [0], [1], [1]],) * 2,
-        "the job's next step has two devils on each socket at once",
+        "the job's next step has two devils on each socket from its start",
     )
     step.p.kill()
     root(f"scancel {step.job}")
     cluster.wait_idle()
 
 
-SLOW = BAD.replace("16M", "64M")  # 192 MiB of a devil: three calls of move_pages()
+# a devil has 192 MiB, so that moving its pages takes three calls of move_pages()
+SLOW = BAD.replace("16M", "64M")
 
 
 def moves_slowly(step):
-    """Wait until dino has moved ranks of STEP: a document, and the devil that has moved."""
+    """Wait until dino has moved ranks of STEP. Return a document, and the devil that has moved."""
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
     return d, next((r for n, r in by_rank(d).items() if n in DEVILS and r["moves"]), {})
 
@@ -852,7 +874,8 @@ def has_executed(pid):
 
 
 def begin_move(devil):
-    """Wait until a tenth of a rank's pages has been moved. Returns the percentage left to move."""
+    """Wait until a tenth of a rank's pages has been moved. Return the percentage that is still to
+    be moved."""
     end = time.time() + 60
     while time.time() < end and elsewhere(devil["pid"], socket_of(devil["cpus"])) > 90:
         time.sleep(0.5)
@@ -860,7 +883,7 @@ def begin_move(devil):
 
 
 def judge_daemon(what):
-    """The daemon is at work, and none of its processes hangs or is one too many."""
+    """Check that the daemon works, and that it has no hanging and no superfluous process."""
     r = root(f"systemctl show -P NRestarts {UNIT}")
     names = [open(f"/proc/{pid}/comm").read().strip() for pid in unit_pids()]
     ok(
@@ -872,7 +895,8 @@ def judge_daemon(what):
 
 
 def group_ends():
-    """Ranks fork, execute a program and end while their pages are being moved, at 2 MiB/s."""
+    """Test ranks that fork, execute a program and end while their pages are being moved, at 2
+    MiB/s."""
     root("sysctl -w kernel.numa_balancing=0")
     configure(when="always", page_rate=2)
     specs = SLOW.replace("64M", "64M/exec").replace("loop/1M", "loop/1M/fork")
@@ -895,9 +919,9 @@ def group_ends():
     )
     time.sleep(15)
     d = step.document()
-    ok(parted(d), "after it, each rank is on one socket, as before", where(d))
+    ok(parted(d), "after a rank's execve(), each rank is on one socket, as before", where(d))
     r = root(f"nodeosctl verify --job={step.job}")
-    ok(r.code == 0, "after it, nodeosctl verify finds no difference", r.text)
+    ok(r.code == 0, "after a rank's execve(), nodeosctl verify finds no difference", r.text)
     same(step.end().count("load "), 4, "ranks that fork and execute end by themselves")
     cluster.wait_idle()
     judge_daemon("after a rank's execve()")

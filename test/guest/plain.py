@@ -50,7 +50,7 @@ def series():
 
 
 def group_words():
-    """NodeOS takes only those files for manifests that the user passes to it."""
+    """Test that NodeOS treats only those files as manifests that the user passes as such."""
     executable("app", "#!/bin/sh\necho app $*\n")
     executable("script.json", "#!/bin/sh\necho script $*\n")
     write("input.json", '{"no": "manifest"}\n')
@@ -181,7 +181,7 @@ def taken(node):
 
 
 def group_login():
-    """Steps of a job with containers that are started from a shell outside of the job."""
+    """Test steps of a job with containers that a shell outside of the job starts."""
     number = planned_job()
     machine = Machine()
     srun = f"srun --jobid={number} --overlap"
@@ -333,7 +333,7 @@ def group_login():
 
 
 def group_exits():
-    """Slurm alone decides what happens when a rank ends with an exit code."""
+    """Test that Slurm alone decides what happens when a rank ends with an exit code."""
     farm = "'if [ $SLURM_PROCID = 0 ]; then exit 3; fi; sleep 6; echo alive'"
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
     ok(
@@ -487,7 +487,7 @@ def group_async():
 
 
 def group_names():
-    """A node whose host name differs from its name in Slurm."""
+    """Test a node whose host name differs from its name in Slurm."""
     on("n1", "hostname other")
     run("rm -f name.*")
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-report=name.%s.%N.json hostname")

@@ -125,8 +125,8 @@ def many_ranks():
 
 
 def group_many(machine):
-    """With more ranks than an entry can have lines for, the older release keeps all of them and
-    refuses changes."""
+    """Test a step with more ranks than an entry can have lines for: the older release must keep all
+    of them, and refuse changes."""
     install("now.tar")
     job, entry = many_ranks()
     if not ok(entry, f"all {RANKS} ranks of a step are placed", run("cat many.log").text):

@@ -23,7 +23,7 @@ from livejob import HOG, PAIR, Job, delete, pages_on, resize, threads_of
 
 
 def group_cpus(machine):
-    """A container shrinks, and its neighbour takes the CPUs."""
+    """Test a container that shrinks and a neighbour that takes the CPUs."""
     job = Job()
     before = job.containers()
     job.check("before the first change")
@@ -261,7 +261,7 @@ def group_own(machine):
     same(
         [(c["name"], len(cpus(c["cpus"]))) for c in shown],
         [("step", 2), ("step", 4)],
-        f"a step resizes its own container to 2 CPUs, and that of the other step is unchanged:"
+        f"a step resizes its own container to 2 CPUs, and the other step's container is unchanged:"
         f" {r.text[-500:]}",
     )
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
@@ -307,7 +307,7 @@ def group_meanwhile(machine):
         )
 
     def settled():
-        """Do all processes of the job exist, and sleep?"""
+        """Return whether all processes of the job exist and sleep."""
         states = (
             run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split()
             if rank(0)
@@ -364,7 +364,7 @@ def group_meanwhile(machine):
 
 
 def group_mems(machine):
-    """When the memory nodes of a container change, its pages are moved."""
+    """Test that the pages of a container move when its memory nodes change."""
     job = Job()
     before = job.containers()["sim"][1]
     same(len(before), 2, "before a resize, sim has two memory nodes")
@@ -501,8 +501,7 @@ def told(job):
 
 
 def group_refused(machine):
-    """Resizes by other users and impossible sizes are refused with a message, and change
-    nothing."""
+    """Test that resizes by other users and to impossible sizes are refused and change nothing."""
     job = Job(sim="-n4")
     before, threads = told(job), {t: threads_of(t) for t in job.tasks()}
     for user, arguments, code, words in (
@@ -549,7 +548,8 @@ def group_refused(machine):
 
 
 def group_deleted(machine):
-    """A deleted container returns its CPUs to the job. Its ranks are killed only with --kill."""
+    """Test that a deleted container returns its CPUs to the job, and that only --kill kills its
+    ranks."""
     job = Job(rest="-n1")
     job.check("before the first change")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
@@ -642,7 +642,7 @@ def group_deleted(machine):
     r, _ = delete("sim")
     ok(
         r.code == 1 and "was deleted on this node" in r.err,
-        "delete sim: a second deletion is refused",
+        "delete sim: a second call is refused",
         r.text,
     )
     ok(
@@ -678,7 +678,7 @@ def group_killed(machine, times=25):
     same(
         late,
         0,
-        f"in {times} kills of nodeosd, no thread is on a CPU that the ledger does not give it",
+        f"after {times} kills of nodeosd, all threads are on CPUs that the ledger gives them",
     )
     job.check("after the last killed resize")
     job.end()
@@ -769,7 +769,7 @@ def group_stepd(machine):
 
 
 def group_random(machine, times=25, seed=5):
-    """Resize at random while ranks run."""
+    """Resize two containers at random while their ranks run."""
     job = Job()
     rng = random.Random(seed)
     done = refused = 0
@@ -807,7 +807,7 @@ def group_random(machine, times=25, seed=5):
                 )
     ok(
         done > times // 3,
-        f"over a third of {times} random resizes succeed, seed {seed}: {done} done, {refused}"
+        f"more than a third of {times} random resizes succeed (seed {seed}): {done} done, {refused}"
         " refused",
     )
     job.check("after the last random resize")

@@ -29,7 +29,7 @@ CONF = "/etc/nodeos/nodeos.conf"
 SERVICE, SECOND = (
     {0, 1},
     {2, 3},
-)  # the CPUs of serviceos = 1/node, and of a second ServiceOS that is given by a list
+)  # the CPUs of "serviceos = 1/node", and the CPUs of a second ServiceOS, which a list gives
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 SECONDS, KILLS, DAEMONS = 60, 4, 36
 SYSTEMD = int(
@@ -46,8 +46,8 @@ def here(command, timeout=180):
 
 
 def configure(node="n0", **keys):
-    """Set KEYS in nodeos.conf of NODE. A value of None, or a key of the ServiceOS that is not
-    given, restores the default."""
+    """Set KEYS in nodeos.conf of NODE. A key of the ServiceOS that is None or missing in KEYS gets
+    its default."""
     for key, value in (
         {"serviceos": None, "serviceos_mems": None, "serviceos_except": None} | keys
     ).items():
@@ -59,8 +59,8 @@ def configure(node="n0", **keys):
 
 
 def slurm_knows(there=True, by_core=False):
-    """Write CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline into slurm.conf on both
-    nodes, or remove them if THERE is false."""
+    """If THERE, write CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline into slurm.conf
+    on both nodes. Otherwise remove both from slurm.conf."""
     words = ""
     if there:
         lines = here("nodeosctl provision --cmdline").out
@@ -163,15 +163,15 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """Is an empty cpuset restored as the list of all CPUs or nodes? The kernel refuses to empty the
-    cpuset of a cgroup with processes, so this counts as restored."""
+    """Return whether an empty cpuset became the list of all CPUs or nodes. This counts as restored:
+    the kernel refuses to empty the cpuset of a cgroup with processes."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
 def differences(before, after, written=SYSTEMD != 257):
     """Return the differences between two snapshots. If WRITTEN, systemd may have written new lists
-    for running units (systemd of Debian 12 and unstable does so at a reload, version 257 when the
-    list of another unit is set)."""
+    for running units: systemd of Debian 12 and of unstable does so at a reload, and version 257
+    does so when the list of another unit is set."""
     out = [
         f"{path}: {text} -> {after[0].get(path)}"
         for path, text in before[0].items()
@@ -229,7 +229,8 @@ def undone(before, what, written=SYSTEMD != 257):
 
 
 def group_snapshot():
-    """unprovision undoes all changes of provision, and a second call of either changes nothing."""
+    """Test that unprovision undoes all changes of provision, and that repeated calls change
+    nothing."""
     configure(serviceos="1/node")
     slurm_knows()
     before = snapshot()
@@ -291,7 +292,7 @@ def group_snapshot():
 
 
 def group_mistakes():
-    """A refused call of provision prints a message and changes nothing."""
+    """Test that a refused call of provision prints a message and changes nothing."""
     before = snapshot()
     machine = Machine()
     for keys, words in (
@@ -363,10 +364,9 @@ def group_mistakes():
 
 
 def group_changes():
-    """Effects and messages if nodeos.conf or systemd units change while the ServiceOS is in
-    force."""
+    """Test changes of nodeos.conf and of systemd units while the ServiceOS is in force."""
 
-    def beside_slurmd():  # ignores slurmd, since slurm.conf has no CpuSpecList here
+    def beside_slurmd():  # slurmd may run on all CPUs, since slurm.conf has no CpuSpecList here
         return [t for t in outside(SERVICE | SECOND) if "/slurmd.service" not in t]
 
     before = snapshot()
@@ -521,7 +521,7 @@ def watch(seconds, service, mems=None):
 
 
 def group_daemons():
-    """Processes that are started in any way after provision are in the ServiceOS and stay there."""
+    """Test that all processes that start after provision are in the ServiceOS and stay there."""
     configure(serviceos="1/node")
     before = snapshot()
     slurm_knows()
@@ -617,7 +617,7 @@ def group_daemons():
 
 
 def group_hotplug():
-    """CPUs of a container and of the ServiceOS go offline and come online again."""
+    """Test CPUs of a container and of the ServiceOS that go offline and come online again."""
     configure(serviceos="2-3")
     before = snapshot()
     slurm_knows()
@@ -627,7 +627,7 @@ def group_hotplug():
     same(
         outside(SECOND),
         [],
-        "when a CPU of containers goes offline, the system is still limited to its CPUs",
+        "while a CPU of containers is offline, the system is limited to the ServiceOS",
     )
     here("echo 1 >/sys/devices/system/cpu/cpu9/online; sleep 2")
     provisioned("after a CPU of containers is online again, provision succeeds")
@@ -680,7 +680,7 @@ def group_hotplug():
 
 
 def group_mems():
-    """Memory nodes that only the system may use."""
+    """Test memory nodes that only the system may use."""
     configure(serviceos="1/node", serviceos_mems="0")
     for node in ("n1",):
         configure(node, serviceos="1/node", serviceos_mems="0")
@@ -806,7 +806,7 @@ def group_mems():
 
 
 def group_jobs():
-    """Slurm and the plugin keep jobs off the ServiceOS."""
+    """Test that Slurm and the plugin keep jobs off the ServiceOS."""
     configure(serviceos="1/node")
     configure("n1", serviceos="1/node")
     for node in ("n0", "n1"):
@@ -859,8 +859,8 @@ def group_jobs():
         r.code != 0
         and "the largest request that fits now is cpus=14" in r.text
         and "2 threads of this node, CPUs 0-1, are kept for the ServiceOS" in r.text,
-        "a container of every thread is refused; the message has the kept CPUs and the largest"
-        " request",
+        "a container of all threads is refused; the message has the ServiceOS's CPUs and the"
+        " largest request",
         r.text[-800:],
     )
     script = write(
@@ -897,7 +897,7 @@ def group_jobs():
     step = json.loads(read(f"{HOME}/service.0.n0.json") or "{}")
     same(step.get("serviceos"), report["serviceos"], "the report of a step has the ServiceOS")
     ok("ServiceOS: cpus 0-1" in here("nodeosctl report").out, "nodeosctl report has the ServiceOS")
-    verify(0, "beside a job with containers")
+    verify(0, "while a job with containers runs")
     run(f"scancel {job}", user="root")
     wait_idle()
     same(leftovers(), "", "serviceos, jobs: the ledger is empty")
@@ -917,7 +917,7 @@ def group_jobs():
 
 
 def group_trace():
-    """Find by sched_switch events which tasks run on CPUs of containers."""
+    """Find which tasks run on CPUs of containers, by sched_switch events."""
     configure(serviceos="1/node")
     slurm_knows()
     provisioned("provision")
@@ -981,7 +981,7 @@ def group_trace():
 
 
 def group_kills():
-    """Kill provision and unprovision at random times. The next run must end in the right state."""
+    """Kill provision and unprovision at random times. The next run must complete the change."""
     rng = random.Random(5)
     configure(serviceos="1/node")
     slurm_knows()
@@ -1036,8 +1036,8 @@ def group_kills():
 
 
 def group_boot():
-    """After a reset during provision, the node's unit provisions it at boot. Needs QEMU's -action
-    reboot=reset."""
+    """Reset the node during provision: the systemd unit must provision the node at boot. Needs
+    QEMU's -action reboot=reset."""
     configure("n1", serviceos="1/node")
     configure(serviceos="1/node")
     slurm_knows()
@@ -1057,7 +1057,7 @@ def group_boot():
                 break
             time.sleep(1)
         cluster.wait_idle(240)
-        verify(0, f"reset {i + 1}: the node boots, and its unit provisions it", "n1")
+        verify(0, f"reset {i + 1}: the node boots, and the systemd unit provisions the node", "n1")
         r = run(f"srun -w n1 -N1 --exclusive -n7 -c2 --nodeos-cpus=14 {WHEREAMI}")
         ok(
             r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),

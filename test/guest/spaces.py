@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# with blocks of memory, if the kernel has them: launches must not move sessions off the homes
-# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
-# run: ci limit=900 --times 2 exec launch
-# run: deep limit=3600
-# run: deep kernel=debian limit=3600
-# rooms: control launch container serviceos host
-"""Check that a user whose process keeps its address space locked (test/guest/programs/hold.c)
-delays no other user's job and no process of the host, whatever the user requests from root. Run as
+# if the kernel has blocks of memory, launches must not move sessions off the blocks' home nodes
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run:
+# ci limit=900 --times 2 exec launch run: deep limit=3600 run: deep kernel=debian limit=3600 rooms:
+# control launch container serviceos host
+"""Check that a user's process with a locked address space (test/guest/programs/hold.c) delays
+neither other users' jobs nor processes of the host, whatever the user requests from NodeOS. Run as
 root on n0: spaces.py [--times N] [GROUP...]"""
 
 import argparse
@@ -23,13 +21,13 @@ from containers import pod, write
 
 HOLD = "/usr/libexec/nodeos/test/hold"
 CONF = "/etc/nodeos/nodeos.conf"
-SECONDS = 2  # how many seconds later other processes may finish
+SECONDS = 2  # other processes may be delayed by this many seconds
 times = 20
 
 
 class Hold:
-    """A process of alice whose mmap_lock is held ("held" below). Root moves it into cgroup INTO
-    before it takes the lock."""
+    """A process of alice that holds its mmap_lock; below, its address space is "held". Root moves
+    the process into cgroup INTO before the process takes the lock."""
 
     def __init__(self, into=None, user="alice", scope=False):
         """If SCOPE, the process is in a scope of systemd, like a session."""
@@ -59,7 +57,7 @@ class Hold:
 
     def __enter__(self):
         if not self.held:
-            raise RuntimeError("hold does not hold the lock")
+            raise RuntimeError("programs/hold did not report that it holds its mmap_lock")
         return self
 
     def __exit__(self, *_):
@@ -96,10 +94,10 @@ def machine_state():
 
 
 class Others:
-    """Times of actions of root and bob, without and with a held address space of alice."""
+    """The times of actions of root and bob, without and with a held address space of alice."""
 
     def __init__(self, like=None):
-        """LIKE is another object, whose times without a held address space are used."""
+        """If LIKE, another object, is given, its times without a held address space are used."""
         self.srun, self.forks, self.errors = [], [], []
         if like:
             self.plain, self.fork = like.plain, like.fork
@@ -116,8 +114,8 @@ class Others:
 
     @staticmethod
     def root():
-        """Start a process and move it to another cgroup, for which the kernel takes the critical
-        locks. Returns the seconds."""
+        """Start a process and move it to another cgroup; the kernel takes the critical locks for
+        this move. Returns the seconds."""
         start = time.time()
         r = run(
             "mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo"
@@ -178,8 +176,8 @@ def end(job):
 
 
 def group_exec():
-    """nodeosd never moves the caller into a container. The requests come while an address space of
-    the user is held."""
+    """Test that nodeosd never moves its caller into a container, while an address space of the user
+    is held."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
     ask = (
@@ -223,7 +221,7 @@ def group_exec():
 
 
 def group_resize():
-    """A user resizes a container in which the address space of a rank is held."""
+    """Resize and delete a container in which the address space of a rank is held."""
     job, where = small_job()
     before, others = machine_state(), Others()
     refused = []
@@ -244,8 +242,8 @@ def group_resize():
         )
         others.check("resize")
         nothing_stuck("resize")
-        # if the site allows changes of memory nodes, nodeosd first tries each process with the
-        # user's rights, while the ledger is unlocked
+        # If the site allows changes of memory nodes, nodeosd first tests each process with the
+        # user's rights, while the ledger is unlocked.
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
         p = subprocess.Popen(
             [
@@ -274,7 +272,7 @@ def group_resize():
             text,
         )
         late.check("resize_mems = yes")
-    # a resize also changes the memory nodes of processes of the step that are no ranks
+    # a resize also changes the memory nodes of the step's processes that are no ranks
     beside = f"{where}/step_0/user/task_special"
     os.makedirs(beside, exist_ok=True)
     with Hold(into=beside):
@@ -301,7 +299,7 @@ def group_resize():
 
 
 def group_launch():
-    """A user starts steps while the address space of a session in the job's extern step is held."""
+    """Start steps while the address space of a session in the job's extern step is held."""
     script = write(
         "steps.sh",
         "#!/bin/bash\nrm -f go stop\nwhile ! [ -e stop ]; do if [ -e go ]; then rm go; srun -n1"
@@ -354,7 +352,7 @@ def group_launch():
     if blocks:
         ok(
             mems != open("/sys/fs/cgroup/cpuset.mems.effective").read().strip(),
-            f"on a node with blocks, a session is confined to homes: {mems}",
+            f"on a node with blocks, a session may use only the blocks' home nodes: {mems}",
         )
     run("touch stop")
     same(machine_state(), before, "launch: interrupts, workqueues and cpusets are unchanged")
@@ -407,8 +405,7 @@ def own_manager():
 
 
 def group_provision():
-    """The admin provisions the node while the address space of a session outside of jobs is
-    held."""
+    """Provision the node while the address space of a session outside of jobs is held."""
     session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope"
     run(
         f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in"
@@ -498,8 +495,8 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     run(
         "[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root"
-    )  # as a rule of udev does on other systems
-    # as cluster.patient(), but for this node only
+    )  # on other systems, a rule of udev does this
+    # like cluster.patient(), but for this node only
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))
     cluster.done()

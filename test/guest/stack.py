@@ -57,8 +57,9 @@ REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
-    """Set the lines of plugstack.conf on both nodes: the line of NodeOS, unless NODEOS is false,
-    and the line of the probe plugin before or after it, as PROBE says."""
+    """Set the lines of plugstack.conf on both nodes. If NODEOS, the file has NodeOS's line. PROBE
+    says whether the probe plugin has a line, and whether this line is before or after NodeOS's
+    line."""
     line = {
         None: "true",
         "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf",
@@ -138,8 +139,8 @@ def found_in(name):
 
 
 class Pass:
-    """The results of one pass over the subjects. The passes with and without the plugin must
-    agree."""
+    """The results of one run of all subjects. The runs with and without NodeOS must have equal
+    results."""
 
     def __init__(self, name):
         self.name, self.seen = name, {}
@@ -565,8 +566,8 @@ def option(p):
 
 
 # Rules of Slurm 24.11 if a hook of a required plugin fails: {launcher: {context:hook: (exit code,
-# does the job fail?)}}. The second value is None if the command has no job of its own; None in
-# place of the pair means that Slurm has no rule.
+# whether the job fails)}}. The second value is None if the command has no job of its own. None
+# instead of the pair means that Slurm has no rule.
 MATRIX = {
     "srun": {
         "local:init": (1, None),
@@ -601,7 +602,7 @@ MATRIX = {
         "remote:task_exit": (0, False),
     },
 }
-# more rules for sbatch: these failures drain the node, so only two run at a time
+# More rules for sbatch: these failures drain the node, so only two of these jobs run at a time.
 DRAINS = (
     {"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
     {"remote:init": None, "remote:init_post_opt": None},
@@ -643,8 +644,8 @@ def case_lines(launcher, cases):
 
 
 def judge(p, launcher, cases, ended, log, bad):
-    """Check for each case that the hook has failed, and that the command's exit code and the states
-    of its job and node are by Slurm's rules."""
+    """Check for each case that the hook failed, and that Slurm's rules give the command's exit code
+    and the states of its job and node."""
     for i, (case, want) in enumerate(cases.items()):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
@@ -659,8 +660,7 @@ def judge(p, launcher, cases, ended, log, bad):
 
 
 def failing_hooks(p):
-    """Subject of Slurm's test 7.24: what happens to the command, the job and the node when a hook
-    fails."""
+    """Subject of Slurm's test 7.24: the command, the job and the node after a hook fails."""
 
     def go(matrix):
         before = cluster.last_job()
@@ -682,7 +682,7 @@ def failing_hooks(p):
     bad = go(MATRIX)
     p.check(
         "7.24",
-        "failures of hooks that must not drain a node do not drain it",
+        "hooks whose failures must not drain a node do not drain it when they fail",
         not any(bad.values()),
         bad,
         run("sinfo -R", user="root").out,
@@ -695,7 +695,7 @@ def failing_hooks(p):
 
 
 def absent(p):
-    """Check that without the line no process of Slurm loads the plugin, although slurmd was not
+    """Check that no process of Slurm loads NodeOS without its line, although slurmd was not
     restarted."""
     r = run("srun --nodeos=help")
     ok(
@@ -840,7 +840,7 @@ def second_plugin(what, order, m):
             [("task_init", "1000", "1000")] * 2
             + [("task_post_fork", "0", "0")] * 2
             + [("user_init", "0", "1000")],
-            f"{what}: on {node}, each hook of the probe runs as often as expected, as the"
+            f"{what}: on {node}, each hook of the probe runs as often as expected, and as the"
             " expected user",
         )
         same(
@@ -855,7 +855,7 @@ def second_plugin(what, order, m):
     same(
         {x["hook"] for x in log if x["fails"] == order},
         set(fail),
-        f"{what}: only the chosen hooks of the probe fail",
+        f"{what}: only the selected hooks of the probe fail",
     )
     all_idle(f"{what}: all nodes become idle")
     same(leftovers(), "", f"{what}: the ledger is empty")
@@ -864,7 +864,7 @@ def second_plugin(what, order, m):
 def group_stacked(m):
     plugstack(
         probe="before", restart=True
-    )  # slurmd checks at its start only whether a plugin has a prolog
+    )  # slurmd looks for plugins with a prolog only when it starts
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)
@@ -873,7 +873,7 @@ def group_stacked(m):
     )
     ok(
         found and all(r["env"].get("SLURM_PROBE_SEEN") == "red" for r in found),
-        "every rank of a job's containers has the probe's word",
+        "all ranks in containers have the word of the probe's option",
     )
     plugstack()
     all_idle("all nodes are idle after the tests of the second plugin")
@@ -894,7 +894,7 @@ def group_tmpfs(m):
         r = run("scontrol show config", user="root")
         ok(
             all(re.search(line.replace("=", r"\s*=\s*"), r.out) for line in lines),
-            f"{what}: Slurm shows this configuration",
+            f"{what}: scontrol shows this configuration",
             r.out,
         )
         step_container(what, run(STEP), m)
@@ -1019,7 +1019,7 @@ GROUPS = {
 def main():
     with open(
         "/root/.ssh/config", "a"
-    ) as f:  # use one ssh connection for all commands, since connecting takes seconds
+    ) as f:  # all commands share one ssh connection, since a new connection takes seconds
         f.write("Host *\n\tControlMaster auto\n\tControlPath /run/ssh-%h\n\tControlPersist yes\n")
     os.makedirs(DIR, exist_ok=True)
     for where in (HOME, DIR):

@@ -3,8 +3,8 @@
 # run: ci limit=1200 plain inherit policy allow
 # run: deep limit=2400
 # rooms: spank launch container host topology manifest report tools
-"""The tests inside the virtual cluster: each compares the placement of every rank with what the
-kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs these groups only."""
+"""Test placements in the virtual cluster: compare the place of every rank with the kernel's state.
+Run by test/guest/run as root on n0; "suite.py GROUP..." runs only these groups."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def group_site(machine):
     )
     ok(
         r.code == 3 and "partition main has OverSubscribe=FORCE:2" in r.err,
-        "features --site reports a partition in which policy hpc would be refused",
+        "features --site reports a partition in which NodeOS refuses policy hpc",
         r.text,
     )
     r = run("nodeosctl features --json --site", user="root")
@@ -118,7 +118,7 @@ def group_site(machine):
         user="root",
     )
     r = run(f"salloc -N1 -n1 --nodeos-manifest={one} srun {WHEREAMI}")
-    ok(r.code == 0 and ranks(r), "PrologFlags=Contain restored: a job plan runs", r.text)
+    ok(r.code == 0 and ranks(r), "a job plan runs after PrologFlags=Contain is restored", r.text)
     wait_idle()
 
 
@@ -144,7 +144,7 @@ def group_plain(machine):
 
 
 def group_step(machine):
-    """Check containers that options of srun request for its step."""
+    """Check containers that srun's options request for the step."""
     manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
     want = plan(manifest)["step"]
     r = run(f"srun -N1 -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
@@ -190,7 +190,7 @@ def group_step(machine):
         report
         and report["containers"][0]["isolators"][0]["outcome"] == "modified"
         and "3 asked, 4 given" in report["containers"][0]["isolators"][0]["reason"],
-        "--nodeos-cpus=3: the report has both numbers",
+        "--nodeos-cpus=3: the report has the requested and the given number of CPUs",
         json.dumps(report)[:800],
     )
     ok(
@@ -321,7 +321,7 @@ def group_batch(machine):
         "#SBATCH --nodeos-manifest= gives a step the container of the manifest",
         r.text + open(f"{HOME}/line.out").read(),
     )
-    # a job with one container: each step, and the batch script, runs in that container by default
+    # in a job with one container, each step and the batch script run in this container by default
     one = write("one.json", pod(sim={"container": {"cpus": 8, "mems": 2}}))
     want = plan(one)["sim"]
     script = write(
@@ -340,9 +340,11 @@ def group_batch(machine):
         for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun")
         if os.path.exists(f"{HOME}/one.{n}")
     }
-    same(r.code, 0, "a job of one container succeeds")
-    check_ranks(out["batch"], want, "the batch script of a job of one container", machine)
-    check_ranks(out["step"], want, "a step without a name in a job of one container", machine)
+    same(r.code, 0, "a job with one container succeeds")
+    check_ranks(out["batch"], want, "the batch script in a job with one container", machine)
+    check_ranks(
+        out["step"], want, "a step without --nodeos-container in a job with one container", machine
+    )
     same(
         cpus(out["none"][0]["cpus"]),
         machine.cpus,
@@ -376,7 +378,7 @@ def group_batch(machine):
     check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix in the container", machine)
     ok(
         len(out["mpi"]) == 4 and all(x["sum"] == 6 for x in out["mpi"]),
-        "Open MPI by srun --mpi=pmix: the ranks find each other",
+        "Open MPI by srun --mpi=pmix: the ranks form one MPI job",
         text,
     )
     ok(
@@ -459,8 +461,8 @@ def group_salloc(machine):
 
 
 def group_inherit(machine):
-    """Check that a script cannot change the request of its job, and that a job submitted by the
-    script has a request of its own."""
+    """Check that a script cannot change its job's request, and that a job that the script submits
+    does not get this request."""
     run("mkdir -p a elsewhere")
     write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
     want = plan(f"{HOME}/a/f.json")["sim"]
@@ -513,7 +515,7 @@ echo $? >> second
 
 
 def group_mistakes(machine):
-    """Check that sbatch and srun find mistakes in manifests and options, and submit no job."""
+    """Check that sbatch and srun report mistakes in manifests and options, and submit no job."""
     good = write("good.json", pod(sim={"container": {"cpus": 4}}))
     bad = {
         "unknown key": (
@@ -564,15 +566,15 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
     start = time.time()
     r = run(command, env=env)
     lines = [x for x in (r.err + r.out).splitlines() if "error: nodeos:" in x]
-    # the first node that fails ends the step, which may kill the other node's rank before that node
-    # has printed its message
+    # The first node that fails ends the step. This may kill the rank of the other node before the
+    # other node has printed its message.
     killed = len(re.findall(r"^srun: error: n\d: task \d: Killed$", r.err, re.M))
     ok(
         r.code != 0
         and 0 < len(lines) <= nodes
         and len(lines) + killed >= nodes
         and all(words in x for x in lines),
-        f"{what}: the step fails, with one message of each node whose ranks were not killed",
+        f"{what}: the step fails, and each node whose ranks were not killed prints one message",
         r.text,
     )
     ok(
@@ -583,7 +585,7 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
 
 
 def group_node_errors(machine):
-    """Check that errors which only the nodes can find end the step on all nodes, before its ranks
+    """Check errors that only the nodes can find: they end the step on all nodes before its ranks
     run, and drain no node."""
     fails_on_nodes(
         f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus"
@@ -636,17 +638,17 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     # node does not have the plan yet
     ok(
         missing.count("is missing in this step") == 1 and "code 0" not in missing,
-        "a script that removes the request from the environment: its step fails",
+        "a step fails if the script has removed the request from the environment",
         missing,
     )
     ok(
         "differs from that of the job" in forged and "code 0" not in forged,
-        "a script that exchanges the request in the environment: its step fails",
+        "a step fails if the script has replaced the request in the environment",
         forged,
     )
     ok(
         bare.count("nodeos: note:") == 1 and "code 0" in bare,
-        "a script that removes the whole environment: its step runs, and a note is printed",
+        "a step runs, with a note, if the script has removed the whole environment",
         bare,
     )
     all_idle("suite, node errors: all nodes become idle at the end")
@@ -712,7 +714,7 @@ SCHEMA = "/usr/share/nodeos/nodeos-report.schema.json"
 
 
 def described(document, what):
-    """Check a document with the installed schema."""
+    """Check that the installed schema accepts a document."""
     problems = schema.Checker(SCHEMA).problems(document)
     return ok(
         not problems,
@@ -722,7 +724,7 @@ def described(document, what):
 
 
 def check_now(containers, node):
-    """Compare a report's interference and memory of the containers with /proc and /sys."""
+    """Compare the containers' interference and memory in a report with /proc and /sys."""
     r = run(f"python3 -c '{READ_PROC}'", user="root", node=node)
     seen = json.loads(r.out) if r.code == 0 else {"irqs": {}, "threads": {}}
     ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node} can be read", r.text)
@@ -740,7 +742,7 @@ def check_now(containers, node):
             len(irqs),
             f"report on {node}: {c['name']} has the number of IRQs of /proc",
         )
-        # workers come and go between the two readings, per-CPU threads do not
+        # only per-CPU threads: workers come and go between the two readings
         for name in ("ksoftirqd", "migration", "cpuhp"):
             got = [
                 (t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name
@@ -795,7 +797,7 @@ def check_now(containers, node):
 
 
 def kept(document):
-    """Return {(node, job, name): container}, without members that change between two readings."""
+    """Return {(node, job, name): container}, without members that change between two reports."""
     return {
         (d["node"], j["job"], c["name"]): {
             k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")
@@ -893,7 +895,7 @@ def group_report(machine):
     )
     job = int(r.out.strip() or 0)
     for _ in range(60):
-        try:  # a text may be incomplete
+        try:  # the report may be incomplete
             if len(ranks(cluster.Result(0, open(f"{HOME}/long.out").read(), "", 0))) == 4:
                 break
         except (OSError, ValueError):
@@ -1127,7 +1129,7 @@ def group_parts(machine):
 
 
 def group_show(machine):
-    """Check that nodeosd shows users their own jobs only, and exec."""
+    """Check nodeosctl exec, and that nodeosd shows users only their own jobs."""
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
     script = write(
@@ -1160,7 +1162,7 @@ def group_show(machine):
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
     for j in (
         report["jobs"] + whole["jobs"]
-    ):  # processes of the script and kernel threads start and end between two readings
+    ):  # processes of the script and kernel threads may start and end between the two readings
         j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
         for c in j["containers"]:
             ok(
@@ -1169,7 +1171,7 @@ def group_show(machine):
                 f"show has the interference and processes of {c['name']}",
             )
             c["memory"] = [m["mem"] for m in c["memory"]]
-    same(report["jobs"], whole["jobs"], "show has the facts of the job that root's report has")
+    same(report["jobs"], whole["jobs"], "show has the same facts of the job as root's report")
     r = run(f"nodeosctl show --job={job}")
     ok(
         r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out,
@@ -1242,8 +1244,8 @@ def group_show(machine):
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
     same(r.out, "vda\n", f"exec ignores Slurm's variables for the size of a step {r.text}")
-    # let Slurm's name of the node differ from the host's name; nodeosd knows Slurm's name only if
-    # each slurmd has a scope of its own
+    # Let Slurm's name of the node differ from the host's name. nodeosd knows Slurm's name only if
+    # each slurmd has a scope of its own.
     if run(
         "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
     ).out.strip():
@@ -1261,7 +1263,7 @@ def group_show(machine):
             " bash -c 'echo $NODEOS_CONTAINER'"
         ).out,
         "sim\n",
-        "exec, run by a step, runs a command in the container",
+        "exec works in a step outside of containers",
     )
     for command, user, what, words in (
         (
@@ -1323,9 +1325,8 @@ def group_show(machine):
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "25 runs of show, one after another, succeed")
-    # make more connections at once than one user may have (MaxConnectionsPerSource=), as the ranks
-    # of
-    # a program do
+    # Make more connections at once than one user may have (MaxConnectionsPerSource=). The ranks of
+    # a program do so, too.
     crowd = (
         "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
         " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
@@ -1462,8 +1463,8 @@ def group_policy(machine):
 
 
 def group_allow(machine):
-    """Check the keys allow_ISOLATOR, for which slurmctld says who the job's user is and where the
-    job runs, and the key debug."""
+    """Check the key debug and the keys allow_ISOLATOR. For the latter, slurmctld gives the job's
+    user and partition."""
     conf = "/etc/nodeos/nodeos.conf"
     log = "/var/log/slurm/slurmd.log"
 
@@ -1556,7 +1557,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
-    # emulated nodes on a busy host are slow, and the tests must not fail because of that
+    # emulated nodes on a busy host are slow; the tests must not fail for this reason
     cluster.patient()
     note(
         f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"

@@ -2,9 +2,9 @@
 # run: deep limit=7200
 # run: deep kernel=debian limit=7200
 # rooms: control container
-"""Attacks of one user on the other users of a node and on root's helpers, through NodeOS's
-interfaces for users; and the effects of accidents. Run by test/guest/run as root on n0; users.py
-GROUP... runs only these groups."""
+"""Test attacks of a user, through NodeOS's interfaces, on the other users of a node and on root's
+helpers. Also test accidents, such as a full disk. Run by test/guest/run as root on n0; "users.py
+GROUP..." runs only these groups."""
 
 import argparse
 import fcntl
@@ -128,8 +128,8 @@ class Held:
 
 
 def group_changes(machine):
-    """Check that a lock on the file of changes, which every user may read and therefore lock,
-    delays no resize."""
+    """Check that a lock on the file of changes delays no resize. Every user may read this file, and
+    so can lock it."""
     job = small_job("alice")
     resize("own --cpus=2")
     ok(os.path.exists(CHANGES), "a resize creates the file of changes")
@@ -146,8 +146,8 @@ def group_changes(machine):
 
 
 def group_stopped(machine):
-    """Check that a user who stops the planner, which runs with the user's rights, stops only the
-    user's own requests."""
+    """Check that a user who stops the planner stops only the user's own requests: the planner runs
+    with the user's rights."""
     jobs = small_job("alice"), small_job("bob")
     with Background("alice", "while :; do pkill -STOP -u alice -x nodeos-plan; sleep 0.02; done"):
         with Background(
@@ -179,7 +179,8 @@ def group_ledger(machine):
             r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
         took = time.monotonic() - start
         note(f"to {mems}: {took:.1f} s, with the ledger locked for {h.longest:.2f} s")
-        # a resize to more nodes moves no page: all its time is the kernel's walk over the processes
+        # A resize to more nodes moves no page: it only waits for the kernel's walk over the
+        # processes.
         ok(
             r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
             f"other processes can lock the ledger while pages move (to {mems})",
@@ -189,8 +190,8 @@ def group_ledger(machine):
 
 
 def group_entering(machine):
-    """Check that steps start while their container is resized, also before their ranks run, and
-    that no step fails."""
+    """Check that steps succeed while their container is resized, even if the resize comes before
+    their ranks run."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
     text = (
@@ -278,8 +279,8 @@ def group_requests(machine):
     ):
         r = run(command, user=user)
         ok(r.code == code and words in r.text, f"{command} as {user} is refused", r.text)
-    # a program that exec runs is a step of the job: it ends with the job, and so do all children
-    # that it tries to hide
+    # A program that exec runs is a step of the job. The program and all its children must end with
+    # the job, even children that the program tries to hide.
     run(
         "setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243'"
         " >/dev/null 2>&1 & sleep 15; true"
@@ -317,7 +318,7 @@ def group_requests(machine):
 
 
 def group_accidents(machine):
-    """Check that a full file system, a damaged file or a missing CPU leads to a message and to no
+    """Check that a full file system, a damaged file or a missing CPU causes a message and no
     incomplete change, and that the node works afterwards."""
     job = small_job("alice")
     run(
@@ -492,8 +493,8 @@ def as_it_is(job):
 
 
 def group_full(machine):
-    """Check that each command, on a full file system, either needs no space or fails with one
-    message and changes nothing; and that it works when there is space again."""
+    """Check each command on a full file system: it must succeed, or fail with one message and
+    change nothing. It must work when there is space again."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = small_job("alice")
@@ -578,7 +579,7 @@ def group_full(machine):
             user="bob",
             cwd="/",
         )
-        ok(r.code == 0, "/tmp is full: a step runs whose report is to be in /tmp", r.text)
+        ok(r.code == 0, "/tmp is full: a step whose report belongs in /tmp runs", r.text)
         told_report(r.out, r.err, "/tmp")
         told_files("/tmp", scratch)
     works("/tmp has space again")
@@ -604,8 +605,8 @@ PICTURE = "report --svg={}/n0.svg"
 
 
 def told_files(path, scratch):
-    """Check commands that write files below PATH, whose file system is full. SCRATCH is in another
-    file system."""
+    """Check commands that write files below PATH, which is on a full file system. SCRATCH is on
+    another file system."""
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
@@ -647,8 +648,8 @@ def files_work(path):
 
 
 def group_var(machine):
-    """Check that jobs continue, and can change their containers, while /var is full, for which
-    Slurm drains the node."""
+    """Check that jobs continue and can change their containers while /var is full. Slurm drains
+    such a node."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
@@ -667,7 +668,7 @@ def group_var(machine):
             r, _ = resize(arguments)
             ok(r.code == 0, f"/var is full: resize {arguments} needs no space", r.text)
             job.check(f"/var is full, resize {arguments}")
-        # the warning for the report is on stdout or stderr, which are both in TEXT
+        # TEXT has both stdout and stderr; one of them has the warning for the report
         text = job.inside(
             "srun -n1 --overlap --mpi=none --nodeos-container=vda"
             " --nodeos-report=/var/tmp/r.%s.%N.json echo alive"
@@ -698,7 +699,7 @@ def pid_of(name):
             if open(f"/proc/{pid}/comm").read() == name + "\n":
                 return int(pid)
         except OSError:
-            pass  # the process has ended
+            pass  # the process has ended since
     return None
 
 
@@ -767,7 +768,7 @@ def group_filling(machine):
                 r.text,
             )
         r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)
-        ok(r.code == 0, "resize --mems=1 --cpus=4 when /run has space again: succeeds", r.text)
+        ok(r.code == 0, "resize --mems=1 --cpus=4 succeeds when /run has space again", r.text)
         r = run("nodeosctl verify", user="root")
         ok(
             r.code == 0,

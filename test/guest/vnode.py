@@ -4,9 +4,9 @@
 # run: deep limit=2400
 # run: deep kernel=debian limit=2400
 # rooms: vnode base host topology launch contention
-"""Two vnodes on one host, which are Slurm's only nodes: how they divide the host, what they cannot
-reach, jobs of MPI on them, what create refuses, and that they leave nothing on the host.
-vnode.py [GROUP...]"""
+"""Test two vnodes on one host; they are Slurm's only nodes. The groups test how the vnodes divide
+the host, what they cannot reach, jobs of MPI, what create refuses, and that the vnodes leave
+nothing on the host. vnode.py [GROUP...]"""
 
 import json
 import os
@@ -29,7 +29,7 @@ def refused(command, words, what):
 
 
 def group_refused():
-    """Check what create refuses, with one line, before it has made anything."""
+    """Check that create refuses requests with one line, and leaves nothing on the host."""
     refused(
         "create vnode7",
         "vnodes are not allowed on this host (key vnode in",
@@ -54,7 +54,7 @@ def group_refused():
     refused(
         "create vnode7",
         "/opt: no file system is mounted there",
-        "create of a vnode with a mount that is a mere directory is refused",
+        "create of a vnode with a mount on which no file system is mounted is refused",
     )
     vnodes.configure("vnode7", devices="/dev/nothing")
     refused("create vnode7", "/dev/nothing", "create of a vnode with a missing device is refused")
@@ -93,8 +93,8 @@ def share_of(name):
 
 
 def check_shares(names, what):
-    """Check that the vnodes NAMES together have all CPUs of the host, and each of them whole cores,
-    as many at each memory node as the others."""
+    """Check that the vnodes NAMES together have all CPUs of the host, and that each vnode has whole
+    cores, and equally many at each memory node."""
     machine = cluster.Machine()
     shares = [share_of(name) for name in names]
     same(
@@ -122,7 +122,7 @@ def check_shares(names, what):
 
 
 def group_start():
-    """Create and start two vnodes: Slurm has both, each with its share of the host."""
+    """Create and start two vnodes: Slurm must have both, each with its share of the host."""
     for name in NAMES:
         r = root(f"nodeosctl vnode create {name}")
         ok(r.code == 0, f"create {name} succeeds", r.text)
@@ -145,13 +145,13 @@ def group_start():
         "nodeosctl vnode show has the pid of the vnode's first process",
         r.text,
     )
-    refused("create vnode7", "is here already: running", "create of a vnode that runs is refused")
+    refused("create vnode7", "is here already: running", "create of a running vnode is refused")
     r = root("stat -c '%a %u' /run/nodeos-vnode")
     same(r.out.strip(), "700 0", "only root can read the directory of records")
 
 
 def group_border():
-    """Check what a vnode has of its own, and what it cannot reach."""
+    """Check what only a vnode itself has, and what it cannot reach."""
     for kind in NAMESPACES:
         links = {os.readlink(f"/proc/{pid}/ns/{kind}") for pid in [1, *map(pid_of, NAMES)]}
         same(len(links), 3, f"the host and each vnode have different {kind} namespaces")
@@ -197,7 +197,7 @@ def group_border():
     same(
         r.out.strip(),
         "/ /dev /dev/pts /dev/shm /proc /run /shared /sys /tmp /var/spool/slurmd",
-        "a vnode has no mounts but its own",
+        "a vnode has only its own mounts",
     )
     r = inside("vnode7", "ip -4 -o addr show eth0; cat /sys/class/net/eth0/address")
     ok(
@@ -249,13 +249,13 @@ def group_jobs():
 
 
 def group_contend():
-    """nodeos-contend finds the ranks of a step on both vnodes, in one document."""
+    """Test that nodeos-contend finds the ranks of a step on both vnodes, in one document."""
     cluster.site("contention = observe", ("n0",))
     cluster.site("contention_steps = all", ("n0",))
     cluster.site("contention_source = none", ("n0",))
     r = root("systemctl restart nodeos-contend")
     ok(r.code == 0, "nodeos-contend runs beside vnodes", r.text)
-    # the shell stays the rank, and its sleep is no rank
+    # the shell stays the rank, and its child sleep is no rank
     job = run(
         "sbatch --parsable -N2 -n4 -o /dev/null --wrap 'srun --mpi=none sh -c \"sleep 99; :\"'"
     )
@@ -276,7 +276,7 @@ def group_contend():
     same(
         sorted(r["pid"] for r in seen),
         sorted(children),
-        "the document of the step has the programs that slurmstepd has started on both vnodes",
+        "the document of the step has the programs that slurmstepd started on both vnodes",
     )
     same(sorted(children.values()), sorted(NAMES * 2), "the step has two ranks on each vnode")
     ok(
@@ -294,13 +294,13 @@ def group_contend():
 
 
 def group_undone():
-    """Check that a start which fails in the vnode leaves nothing of the vnode, and that the other
-    vnode gets its CPUs back."""
+    """Check that a start that fails in the vnode leaves nothing of it, and that the other vnode
+    gets the CPUs back."""
     r = root("nodeosctl vnode stop vnode8")
     ok(r.code == 0, "stop vnode8 succeeds", r.text)
     check_shares(NAMES[:1], "after the stop of the other vnode")
     before = vnodes.traces()
-    # ip(8) refuses this route when the link, the cgroup and the process exist
+    # ip(8) refuses this route after the link, the cgroup and the process have been made
     vnodes.configure("vnode8", gateway="10.99.0.1")
     r = root("nodeosctl vnode start vnode8")
     ok(r.code == 1 and "journalctl" in r.err, "start of a vnode with a wrong gateway fails", r.text)
@@ -319,8 +319,8 @@ def group_undone():
 
 
 def group_killed():
-    """Kill a vnode's supervisor: the vnode's first process ends, and systemd starts the vnode
-    again."""
+    """Kill a vnode's supervisor: the vnode's first process must end, and systemd must start the
+    vnode again."""
     pid = int(root("systemctl show -P MainPID nodeos-vnode@vnode8").out)
     old = pid_of("vnode8")
     root(f"kill -9 {pid}")
@@ -341,7 +341,7 @@ def group_killed():
 
 
 def group_stop():
-    """Stop the vnodes, one of which has a job: they leave nothing on the host."""
+    """Stop the vnodes while one of them runs a job: they must leave nothing on the host."""
     root("nodeosctl vnode start vnode8")
     vnodes.wait_for(dict.fromkeys(NAMES, "idle"))
     run("sbatch -N1 -w vnode7 -o /dev/null --wrap 'sleep 300'")
@@ -358,7 +358,7 @@ def group_stop():
         same(processes(name), [], f"stop {name} leaves no process")
     same(vnodes.traces(), BEFORE, "stopped vnodes leave no link, mount, cgroup, file or process")
     r = root("nodeosctl vnode list")
-    ok(r.out.count("absent") == 2, "nodeosctl vnode list shows that both are absent", r.text)
+    ok(r.out.count("absent") == 2, "nodeosctl vnode list shows both vnodes as absent", r.text)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}

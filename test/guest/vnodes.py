@@ -16,10 +16,10 @@ MPI = (
     "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,sm,tcp OMPI_MCA_btl_tcp_if_include=eth0"
     " OMPI_MCA_osc=^ucx PMIX_MCA_gds=hash"
 )
-# files below /etc that suites of vnodes change, and where fresh_host() keeps them as they were
+# files below /etc that suites of vnodes change, and the directory where fresh_host() saves them
 CHANGED = ("slurm/slurm.conf", "slurm/cgroup.conf", "slurm/gres.conf", "nodeos/nodeos.conf")
 KEPT = "/var/tmp/kept-for-vnodes"
-# settings of the guests' slurm.conf that vnodes replace
+# settings of the guests' slurm.conf that start_slurm() replaces
 REPLACED = (
     "ProctrackType TaskPlugin JobAcctGather PrologFlags GresTypes NodeName PartitionName"
     " SlurmctldHost SlurmdPidFile SlurmdSpoolDir SlurmdParameters DefMemPerCPU"
@@ -51,8 +51,8 @@ def configure(name, **keys):
 
 
 def fresh_host():
-    """Give the node its own slurmctld and nodeos.conf, without vnodes and bridges, as at its boot:
-    an earlier suite of this boot may have changed these. slurmd stays off then."""
+    """Restore the node's slurmctld and nodeos.conf as at its boot, and remove vnodes and bridges:
+    an earlier suite of this boot may have changed them. slurmd stays off."""
     if not os.path.isdir(KEPT):
         root(f"mkdir {KEPT}; cd /etc && cp -a --parents {' '.join(CHANGED)} {KEPT}")
         return
@@ -64,7 +64,7 @@ def fresh_host():
 
 
 def start_slurmctld():
-    """Start slurmctld without what it knows of jobs and nodes, and wait until it answers."""
+    """Start slurmctld without its saved state of jobs and nodes, and wait until it answers."""
     root("systemctl stop slurmctld; rm -rf /var/spool/slurmctld/*; systemctl start slurmctld")
     end = time.time() + 60
     while time.time() < end and root("scontrol show config").code:
@@ -144,8 +144,8 @@ def processes(name):
 
 
 def traces():
-    """Return, as text, all that vnodes can leave on a host. The text must be the same before vnodes
-    are created and after they have stopped."""
+    """Return, as text, everything that vnodes may leave on a host. The text must be the same before
+    vnodes are created and after they have stopped."""
     return root(
         "ip -o link | sed 's/^[0-9]*: //' | cut -d: -f1 | sort; nft list tables;"
         " sed 's/^[0-9]* [0-9]* //' /proc/self/mountinfo | sort;"

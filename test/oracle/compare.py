@@ -52,7 +52,7 @@ class Generator:
 
     def __init__(self, rng):
         self.rng = rng
-        self.even = rng.random() < 0.4  # all cores alike
+        self.even = rng.random() < 0.4  # all cores have equally many threads
         self.threads = rng.choice([1, 2, 2, 2, 4])
         self.cores_left = rng.randint(min(4, 16 // self.threads), min(11, 16 // self.threads))
         if not self.even:
@@ -60,7 +60,7 @@ class Generator:
         self.pus_left = 16
         self.offline = 0 if rng.random() < 0.5 else 0.15
         self.root = Obj("Machine")
-        self.around = rng.random() < 0.15  # groups exist only around packages
+        self.around = rng.random() < 0.15  # groups of cores exist only around packages
         types = ["Group", "Package"] if self.around else ["Package", "Group", "L3Cache", "L2Cache"]
         self.root.children = self.level(self.root, types)
         if not self.root.children:
@@ -109,7 +109,7 @@ class Generator:
         how = self.rng.choice(["straight", "interleaved", "random"])
         if how == "random":
             self.rng.shuffle(ids)
-        if how == "interleaved":  # first threads of all cores first
+        if how == "interleaved":  # the first threads of all cores come first
             first = [
                 p for o in self.root.walk() for p in ([o.children[0]] if o.type == "Core" else [])
             ]
@@ -134,7 +134,8 @@ class Generator:
             owners = [o for o in places if o.type == chosen and rng.random() < 0.85]
             if rng.random() < 0.15:
                 owners += [o for o in places if o.type != chosen and rng.random() < 0.4]
-        if not owners or rng.random() < 0.2:  # all memory of the machine, or memory-only nodes
+        # the machine object has all the memory, or nodes without CPUs
+        if not owners or rng.random() < 0.2:
             owners.append(self.root)
         fake = rng.choice([1, 1, 1, 2, 3])
         special, only, unsized = (
@@ -146,7 +147,7 @@ class Generator:
         for o in owners:
             n = rng.randint(1, fake) if rng.random() < 0.3 else fake
             if special and o is not self.root and rng.random() < 0.3:
-                n = 0  # only a GPU's or an expander's memory
+                n = 0  # the object has only the memory of a GPU or an expander
             o.nodes = [Node(0, rng.choice([0, 1, 2, 4, 4]) * GIB, only or "") for _ in range(n)]
             for _ in range(rng.choice([1, 1, 2, 4]) if special and rng.random() < 0.8 else 0):
                 o.nodes.append(self.special())
@@ -175,7 +176,8 @@ class Generator:
             o.nodes.sort(key=lambda n: n.os)
 
     def special(self):
-        """Return a memory node that is special, or special if there are certain other nodes."""
+        """Return a memory node that is always special, or that is special if certain other nodes
+        exist."""
         rng = self.rng
         names = [
             "MCDRAM",
@@ -232,7 +234,7 @@ class Generator:
         }
         cores = sorted(
             (c for c in cores if not any(c < d for d in cores)), key=min
-        )  # not a Core's PUs
+        )  # leave out the PUs of Cores
         kinds = [set(), set()]
         for c in cores:
             self.rng.choice(kinds).update(c)
@@ -444,7 +446,7 @@ def agrees(want, got):
 
 
 def wrong_reason(planner, asks, told):
-    """Return the lines about the first wrong explanation, or []."""
+    """Return the lines to print about the first wrong explanation, or []."""
     for i, levels in sorted(told.items()):
         want = planner.reasons[asks[i].name]()
         for level, got in levels.items():
@@ -454,8 +456,8 @@ def wrong_reason(planner, asks, told):
 
 
 def take_names(path, root):
-    """Give nodes that their driver calls SPM the subtypes that hwloc shows. Depending on
-    bandwidths, hwloc calls some of them HBM, with rules that differ between its versions."""
+    """Give the nodes with DAXType SPM the subtypes that hwloc shows. hwloc calls some of these
+    nodes HBM, by their bandwidths, and versions of hwloc do so by different rules."""
     nodes = {n.os: n for o in root.walk() for n in o.nodes}
     unnamed = [n for n in nodes.values() if n.infos.get("DAXType") == "SPM" and not n.subtype]
     if not unnamed:
@@ -521,9 +523,9 @@ def main():
     parser.add_argument(
         "--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500))
     )
-    parser.add_argument("--first", type=int, default=0, help="begin with this machine of the seed")
+    parser.add_argument("--first", type=int, default=0, help="number of the first machine")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", help="directory in which the machines are kept")
+    parser.add_argument("--keep", help="directory in which to keep the machines")
     args = parser.parse_args()
     driver, bad = Driver(args.driver), 0
     count = {"plans": 0, "failures": 0, "reasons": 0}

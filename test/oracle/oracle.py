@@ -13,11 +13,11 @@ class Node:
     os: int
     bytes: int
     subtype: str = ""
-    noted: int = -1  # usable bytes, if the XML has them
+    noted: int = -1  # usable bytes by the XML; -1: the XML does not give them
     infos: dict = field(default_factory=dict)
     huge: int = 0  # bytes in huge pages
-    bandwidth: int = 0  # from the CPUs of the object that it is attached to; 0: unknown
-    home: int = -1  # of a block
+    bandwidth: int = 0  # to the CPUs of the object that has the node; 0: unknown
+    home: int = -1  # home node, if this node is a block; otherwise -1
 
     @property
     def usable(self):
@@ -26,12 +26,12 @@ class Node:
 
     @property
     def added(self):
-        """Has a driver added the node?"""
+        """Return whether a driver has added the node."""
         return bool({"DAXType", "DAXDevice"} & set(self.infos))
 
     @property
     def name(self):
-        """The kind of the node that its name and its driver give."""
+        """Return the node's kind according to its name and its driver."""
         if "PCIBusID" in self.infos:
             return "gpu"
         if "CXLDevice" in self.infos:
@@ -60,7 +60,7 @@ class Obj:
     children: list = field(default_factory=list)
     nodes: list = field(default_factory=list)
     os: int = 0
-    online: bool = True  # PUs only
+    online: bool = True  # used for PUs only
 
     def pus(self, offline=False):
         if self.type == "PU":
@@ -79,7 +79,7 @@ class Ask:
     cpus: int
     smt: int = 0
     kind: str = "none"  # none, count, size or wants
-    mems: object = 0  # a number; with wants a list of (kind, sized, amount)
+    mems: object = 0  # a number; for kind wants, a list of (kind, sized, amount)
     placement: str = "pack"  # or unset, spread, spread:package, spread:numa, spread:l3
     cores: str = "unset"  # or fast, efficient, any
 
@@ -96,9 +96,10 @@ KINDS = ("dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu")
 class Machine:
     def __init__(self, root, latency=None, kinds=()):
         self.root, self.latency = root, latency  # latency: {(from os, to os): value}
-        self.cores = []  # (online PUs in logical order, complete set)
+        self.cores = []  # of each core: (online PUs in logical order, all PUs)
         self.domains = {"Package": [], "NUMA": [], "L3Cache": []}
-        self.nodes = []  # (Node, set of local cores' indexes, owner's packages)
+        # (Node, set of local cores' indexes, packages of the object that has the node)
+        self.nodes = []
         self._cores(root)
         core_of = {p: i for i, (pus, _) in enumerate(self.cores) for p in pus}
 
@@ -146,7 +147,7 @@ class Machine:
 
     @staticmethod
     def _inner(obj):
-        """Does an object below OBJ have CPUs and memory nodes?"""
+        """Return whether any object below OBJ has both CPUs and memory nodes."""
         return any(o is not obj and o.nodes and o.pus() for o in obj.walk())
 
     def _nodes(self, obj, in_cores):
@@ -382,7 +383,8 @@ class Planner:
         return next(several, "L3Cache")
 
     def needs_spread(self, ask, free, packed):
-        """Are all cores of PACKED in one package that has less memory than ASK requests?"""
+        """Return whether all cores of PACKED are in one package that has less memory than ASK
+        requests."""
         packages = [d for d in self.m.domains["Package"] if d & packed]
         if len(packages) != 1 or self.with_free("Package", free) < 2:
             return False
@@ -449,8 +451,8 @@ class Planner:
         return (spent + place if thrift else place + spent) + tight
 
     def why(self, ask, picked, free, used, thrift, with_memory):
-        """Return {level: (number, words)} for each level at which the plan has one domain: why it
-        has this one of the domains that are large enough."""
+        """Return {level: (number, words)} for each level at which the plan has one domain. The
+        words say why the plan prefers this domain to others that are large enough."""
         before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
         mine = self.rules(ask, picked, *before)
         for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):

@@ -19,29 +19,29 @@
 #define SIMLLC_CPUS 256
 #define SIMLLC_RINGS (SIMLLC_HEAD + SIMLLC_CPUS * SIMLLC_RECORD)
 #define SIMLLC_BYTES 0x100000 /* bytes of the BAR, a power of two */
-#define SIMLLC_EVERY 509 /* a prime, so that samples of any stride are from all its memory */
+#define SIMLLC_EVERY 509 /* a prime: samples of an array with any stride are from all its parts */
 #define SIMLLC_RING_MISSES 64 /* a power of two */
 
 enum simllc_counter {
 	SIMLLC_INSTRUCTIONS,
-	SIMLLC_REFERENCES, /* accesses that the first-level cache does not answer */
-	SIMLLC_STALL_NS, /* nanoseconds for which the model of time stopped the vCPU */
+	SIMLLC_REFERENCES, /* accesses that miss the first-level cache */
+	SIMLLC_STALL_NS, /* nanoseconds for which the model of time has stopped the vCPU */
 	SIMLLC_FILLS, /* lines from memory: 8 counters, SIMLLC_FILLS + simllc_fill bits */
 	SIMLLC_COUNTERS = SIMLLC_FILLS + 8
 };
 
 enum simllc_fill {
-	SIMLLC_REMOTE = 1, /* from the memory of a NUMA node that is not the vCPU's */
-	SIMLLC_WRITE = 2, /* for a store, not a load */
-	SIMLLC_PREFETCH = 4 /* by the cache's prefetcher, at a miss of a user or kernel access */
+	SIMLLC_REMOTE = 1, /* from the memory of another NUMA node than the vCPU's */
+	SIMLLC_WRITE = 2, /* for a store; otherwise for a load */
+	SIMLLC_PREFETCH = 4 /* fetched by the prefetcher, after a miss of a user or kernel access */
 };
 
-#define SIMLLC_KERNEL 8 /* kernel code misses */
+#define SIMLLC_KERNEL 8 /* the miss is of kernel code */
 
 /* The ring of a vCPU. N is how many misses were written in all; the last is miss[(N - 1) % 64]. */
 struct simllc_ring {
 	__u64 n;
-	/* the virtual address of the line, and in its low bits simllc_fill and SIMLLC_KERNEL */
+	/* the line's virtual address; its low bits have simllc_fill and SIMLLC_KERNEL */
 	__u64 miss[SIMLLC_RING_MISSES];
 	__u64 unused[7]; /* no two rings share a cache line of the host */
 };
@@ -53,10 +53,13 @@ struct simllc_head {
 	__u32 cpus_per_cache;
 	__u32 line; /* bytes */
 	__u32 ways;
-	__u64 sets; /* simulated sets: one in 2^sample of the cache's */
+	__u64 sets; /* one in 2^sample sets of the cache is simulated */
 	__u32 sample;
 	__u32 prefetch;
-	/* written by the module: 1 while it is loaded; only then may misses cost time */
+	/*
+	 * The module writes 1 when it is loaded and 0 when it is removed. Misses cost time only
+	 * while 1.
+	 */
 	__u32 has_time;
 };
 

@@ -25,7 +25,7 @@ NODE = 256  # MiB
 RATE = {"scan": 1 / 32, "muladd": 1 / 304, "triad": 3 / 56, "chase": 1 / 3, "write": 1 / 32}
 INSN, REFS, STALL = "simllc/1/0/u", "simllc/2/0/u", "simllc/4/0/"
 MISS, REMOTE, PREFETCH, FILLS = (f"simllc/{bits}/0/u" for bits in ("78", "50", "780", "7f8"))
-TURTLE, DEVIL = 30, 45  # bounds of the classes: misses for 10,000 instructions
+TURTLE, DEVIL = 30, 45  # bounds of the classes, in misses for 10,000 instructions
 
 
 class Guest:
@@ -72,11 +72,11 @@ class Guest:
 
 
 def near(got, want, what, share=0.1):
-    return ok(abs(got - want) <= share * want, f"{what}: {want:.5g} by calculation", f"got {got}")
+    return ok(abs(got - want) <= share * want, f"{what} = {want:.5g}, as calculated", f"got {got}")
 
 
 def below(got, limit, what):
-    return ok(0 <= got < limit, f"{what}: below {limit}", f"got {got}")
+    return ok(0 <= got < limit, f"{what} < {limit}", f"got {got}")
 
 
 def counted(name, events, *loads):
@@ -129,7 +129,9 @@ def judge_rates(g):
             f"a loop without memory on CPU {n}: misses for 10,000 instructions",
         )
     below(g.rate("inside"), 1, "scan of 1 MiB: misses for 10,000 instructions")
-    near(g.rate("inside", event=REFS), 1e4 / 32, "scan of 1 MiB: references")
+    near(
+        g.rate("inside", event=REFS), 1e4 / 32, "scan of 1 MiB: references for 10,000 instructions"
+    )
     for load, rate in RATE.items():
         near(g.rate(load), 1e4 * rate, f"{load}: misses for 10,000 instructions")
 
@@ -148,7 +150,11 @@ def judge_tasks(g):
     for n in (0, 1):
         rate = g.rate("together", n)
         ok(rate > DEVIL, f"two scans of 3 MiB in one cache of 4 MiB: scan {n} is a devil", rate)
-        below(g.rate("apart", n), TURTLE, f"two scans in two caches: scan {n} is a turtle")
+        below(
+            g.rate("apart", n),
+            TURTLE,
+            f"two scans in two caches: misses of scan {n}, a turtle, for 10,000 instructions",
+        )
     near(
         g.rate("child"),
         1e4 / 32,
@@ -158,7 +164,12 @@ def judge_tasks(g):
     user, kernel, both = (g.value("modes", f"simllc/78/0/{flags}") for flags in ("u", "k", ""))
     near(kernel, lines, "lines that the kernel writes: misses of the kernel")
     below(user, lines / 100, "lines that the kernel writes: misses of user code")
-    near(both, kernel + user, "lines that the kernel writes: misses of user code and kernel", 0.02)
+    near(
+        both,
+        kernel + user,
+        "lines that the kernel writes: misses of user code and kernel together",
+        0.02,
+    )
     user, kernel = (g.value("user-mode", f"simllc/78/0/{flags}") for flags in ("u", "k"))
     near(user, lines, "lines that user code reads: misses of user code")
     below(kernel, lines / 10, "lines that user code reads: misses of the kernel")
@@ -189,7 +200,7 @@ def judge_generic(g):
             ("cache/10002", read),  # LLC-load-misses
             ("cache/10102", write),  # LLC-store-misses
             ("cache/6", read),  # node-loads
-            ("cache/10006", read),  # node-load-misses: the memory is on the other node
+            ("cache/10006", read),  # node-load-misses, since the memory is on the other node
         ):
             got = g.value(what, f"{event}/0/u")
             if want:
@@ -225,14 +236,14 @@ def judge_plain(g):
         near(
             value * enabled / max(running, 1),
             want,
-            f"counters=1: {event}, counted in turns and scaled",
+            f"counters=1: scaled count of {event}, which is counted in turns",
             0.3,
         )
     ok(0.5 < total < 1.1, "counters=1: two events are counted in turns", total)
     same(
         [g.counts.get(("too-many", 0, e), (0, 0, 1))[2] for e in (INSN, MISS)],
         [0, 0],
-        "counters=1: a group of two is never counted",
+        "counters=1: a group of two events is never counted",
     )
 
 
@@ -264,12 +275,12 @@ def judge_skylake(g):
         near(
             g.value(f"{load}-named", MISS),
             lines / 2,
-            f"prefetch=next, {load}: misses, every other line",
+            f"prefetch=next, {load}: misses, which are half of the lines",
         )
         near(
             g.value(f"{load}-named", PREFETCH),
             lines / 2,
-            f"prefetch=next, {load}: prefetches, the other lines",
+            f"prefetch=next, {load}: prefetches, which are the other lines",
         )
         near(
             g.value(f"{load}-named", FILLS), lines, f"prefetch=next, {load}: misses and prefetches"
@@ -289,9 +300,9 @@ def judge_skylake(g):
     judge_provider(g)
 
 
-# AMD's numbers of events: PMC 0x44 counts fills of the data cache by source, of which bit 3 is the
-# memory of this node, and bit 6 that of another node. PMC 0x72 counts prefetches of the L2 that
-# miss the L3.
+# AMD's numbers of events: PMC 0x44 counts fills of the data cache by source. Bit 3 stands for the
+# memory of this node, bit 6 for the memory of another node. PMC 0x72 counts L2 prefetches that miss
+# the L3.
 MILAN = {"all": "raw/4844/0/u", "far": "raw/4044/0/u", "near": "raw/844/0/u"}
 
 
@@ -309,24 +320,28 @@ def judge_milan(g):
         near(
             g.value(f"node{n}", "raw/c0/0/u"), 32 * lines, f"memory on node {n}: instructions", 0.01
         )
-        near(g.value(f"node{n}", MILAN["all"]), lines, f"memory on node {n}: fills, 1 of 8 sampled")
+        near(
+            g.value(f"node{n}", MILAN["all"]),
+            lines,
+            f"memory on node {n}: fills (1 of 8 lines is simulated)",
+        )
         near(g.value(f"node{n}", MILAN[mine]), lines, f"memory on node {n}: {mine} fills")
         below(g.value(f"node{n}", MILAN[other]), lines / 100, f"memory on node {n}: {other} fills")
         below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"memory on node {n}: prefetches")
     below(
-        g.rate("inside"), 1, "a cache of which 1 of 8 lines is simulated: misses of a scan of 1 MiB"
+        g.rate("inside"), 1, "1 of 8 lines simulated, scan of 1 MiB: misses for 10,000 instructions"
     )
     same(g.said("open intel"), "ENOENT", "a raw event of Intel is refused on an AMD processor")
     judge_provider(g)
 
 
-# The row of events.d for each guest's processor. The row amdzen3 has four events, one of which is
-# remote misses.
+# The row of events.d for each guest's processor. The row amdzen3 has four events, and one of them
+# is remote misses.
 PROVIDED = {"milan": "amdzen3 A-", "skylake": "skylakex A-"}
 
 
 def judge_samples(g):
-    """Check the samples of a scan of 8 MiB, by the row's event: one in 10,000 misses."""
+    """Check the samples of a scan of 8 MiB: the row's event gives one for each 10,000 misses."""
     said = g.said("provider samples") or ""
     if g.name == "milan":
         ok(
@@ -336,9 +351,10 @@ def judge_samples(g):
         )
         return
     n, misses, span, others, lost = map(int, said.split()) if said[:1].isdigit() else [0] * 5
-    # with prefetch=next, half of the lines that the row counts are prefetched and give no samples
+    # The row also counts prefetched lines. With prefetch=next, half of the lines are prefetched,
+    # and these give no samples.
     half = 2
-    near(half * n * 1e4, misses, "samples: one in 10,000 misses", 0.2)
+    near(half * n * 1e4, misses, "samples: their number x 20,000", 0.2)
     ok(
         n > 20 and 0.8 * 8 * MIB < span < 8 * MIB,
         "samples: the addresses are in all parts of the scan's memory",
@@ -362,10 +378,11 @@ def judge_provider(g):
             if load == "loop":
                 below(1e4 * miss / insn, 1, name)
             elif load == "chase" and g.name == "skylake":
-                # a miss also brings the next line, which may be replaced before the chase needs it
+                # a miss also brings the next line, but the cache may replace it before the chase
+                # needs it
                 ok(
                     RATE[load] < miss / insn < 2 * RATE[load],
-                    f"{name}: misses are 1 to 2 times those without prefetches",
+                    f"{name} are 1 to 2 times as many as without prefetches",
                     miss / insn,
                 )
             else:
@@ -373,7 +390,7 @@ def judge_provider(g):
             near(
                 running,
                 enabled,
-                f"provider, {what}, {load}: time for which the events were counted",
+                f"provider, {what}, {load}: time in which the events count",
                 0.01,
             )
     insn, miss, *_ = got.get(("three", "scan"), [1, -1])
@@ -394,16 +411,16 @@ def judge_provider(g):
     share = running / enabled
     ok(
         0.1 < share < 0.7,
-        "provider, events in turns: each is counted for a part of the time",
+        "provider, events in turns: each event is counted for a part of the time",
         share,
     )
     counted, calls = map(int, (g.said("provider interrupts") or "0 0").split())
     ok(
         45 <= counted <= 50,
-        "provider: it counts one interrupt for each read of a running rank",
+        "provider: 45 to 50 interrupts are counted, one for each read of a running rank",
         counted,
     )
-    near(calls, counted, "provider: interrupts that the kernel counts", 0.3)
+    near(calls, counted, "provider: number of interrupts in the kernel", 0.3)
     judge_samples(g)
     for n in (0, 1):
         ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: domain {n} has a peak")
@@ -414,17 +431,17 @@ def judge_provider(g):
         "calibration: each of the two domains has the three loads",
     )
     for domain, (load, _, rate, said) in zip("000111", table):
-        what = f"calibration of domain {domain}, {load}"
+        what = f"calibration of domain {domain}, {load}: misses for 10,000 instructions"
         want = {"loop": 0, "scan": 2500, "triad": 1e4 * RATE["triad"]}[load]
         if want:
             near(float(rate), want, what)
         else:
             below(float(rate), 1, what)
-        ok("differs" not in said, f"{what}: the rate agrees with the expected one", said)
+        ok("differs" not in said, f"{what} agree with the expected rate", said)
     gone = g.said("provider gone") or ""
-    ok("No such file" in gone, "provider: without a PMU, it has an error", g.text)
+    ok("No such file" in gone, "provider without a PMU: the error has the kernel's reason", g.text)
     gone = g.said("provider about gone") or ""
-    ok(gone.startswith("none"), "provider: without a PMU, the source is none", g.text)
+    ok(gone.startswith("none"), "provider without a PMU: the source is none", g.text)
 
 
 def plan_time():
@@ -441,9 +458,9 @@ def plan_time():
 
 
 def judge_time(g):
-    """Check the model of time. A pass reads 16,384 lines. A controller, which needs 100 us for each
-    line, is busy with them for 1.64 s, whichever vCPU requests them. The host may delay a vCPU,
-    which then finds a shorter queue; so the time in a queue has only an upper bound."""
+    """Check the model of time. A pass reads 16,384 lines. A controller needs 100 us for each line,
+    so a pass keeps it busy for 1.64 s, whichever vCPU requests the lines. The host may delay a
+    vCPU, and the queue is then shorter. So the time in a queue has only an upper bound."""
     pass_s = MIB // 64 * 100e-6
 
     def stall(what, load=0):
@@ -454,13 +471,13 @@ def judge_time(g):
     near(
         stall("remote"),
         2,
-        "time model: stall for lines from the other node, which take 200 us and not 100",
+        "time model: stall for lines from the other node, in times of near lines",
     )
     for what, load in (("alone", 0), ("apart", 0), ("apart", 1)):
         got = stall(what, load)
         ok(
             0.3 < got < 1.05,
-            f"time model, {what}, scan {load}: it waits only for lines of its own",
+            f"time model, {what}: scan {load} waits only for its own lines",
             got,
         )
     got = stall("together", 0) + stall("together", 1)
@@ -474,7 +491,7 @@ def judge_time(g):
         served = sum(n for n, _ in passes) * pass_s * 1e9 / max(ns for _, ns in passes)
         ok(
             0 < served < 1.02,
-            f"time model, scans {what}: they are not faster than the controller",
+            f"time model, {what}: scans are not faster than the controller",
             served,
         )
 
@@ -487,12 +504,12 @@ def judge_strange(g):
     same(
         g.said("open none"),
         "ENOENT",
-        "there is no PMU if the shared memory lacks the plugin's magic number",
+        "without the plugin's magic number in shared memory, there is no PMU",
     )
     same(
         g.said("open generic"),
         "ENOENT",
-        "there are no generic events if the shared memory lacks the plugin's magic number",
+        "without the plugin's magic number in shared memory, there are no generic events",
     )
 
 

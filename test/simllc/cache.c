@@ -8,7 +8,9 @@
 struct cache {
 	struct cache_shape shape;
 	uint64_t sets;
-	/* for each set, shape.ways line numbers plus 1, the last used first; 0: empty */
+	/*
+	 * shape.ways entries for each set, the last used one first: line number + 1, or 0 for none
+	 */
 	uint64_t *lines;
 	uint8_t *locks; /* one for each set */
 };
@@ -66,8 +68,8 @@ static void unlock_set(uint8_t *lock)
 }
 
 /*
- * Bring LINE into the cache, unless it is there. Returns whether it was there. A line that is
- * brought in becomes the last used one; a line that was there does so only if TOUCH.
+ * Bring LINE into the cache if it is not there. Returns whether it was there. A new line becomes
+ * the last used one; a line that was there becomes so only if TOUCH.
  */
 static bool fetch(struct cache *c, uint64_t line, bool touch)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A model of a set-associative cache with lines of 64 bytes and LRU replacement. It models neither
- * time nor data, and does not distinguish who accesses it. Threads may access one cache at the same
- * time.
+ * time nor data, and treats all accesses alike. Threads may access one cache at the same time.
  */
 #ifndef SIMLLC_CACHE_H
 #define SIMLLC_CACHE_H
@@ -16,22 +15,27 @@ struct cache_shape {
 	uint64_t size; /* bytes: a multiple of CACHE_LINE * ways << sample */
 	unsigned ways;
 	unsigned sample; /* simulate only one set in 2^sample */
-	bool prefetch; /* a miss also brings the next line if that is in the same page */
+	bool prefetch; /* a miss also brings the next line if it is in the same page */
 };
 
 /* The result of an access, as bits. */
 enum cache_result {
-	CACHE_SAMPLED = 1, /* the line is in a simulated set; if not, the result is 0 */
+	CACHE_SAMPLED = 1, /* the line is in a simulated set; without this bit, the result is 0 */
 	CACHE_MISS = 2, /* the line came from memory */
 	CACHE_PREFETCHED = 4 /* the next line came from memory, too */
 };
 
 struct cache;
 
-/* Return the number of simulated sets of a cache of that shape, or 0 if the shape is impossible. */
+/*
+ * Return the number of simulated sets of a cache with this shape, or 0 if the shape is impossible.
+ */
 uint64_t cache_sets(const struct cache_shape *);
 
-/* Return a new empty cache, for cache_free(), or NULL: impossible shape, or out of memory. */
+/*
+ * Return a new empty cache, for cache_free(), or NULL if the shape is impossible or memory is
+ * short.
+ */
 struct cache *cache_new(const struct cache_shape *);
 void cache_free(struct cache *);
 
@@ -46,7 +50,7 @@ unsigned cache_access(struct cache *, uint64_t line);
 enum { L1_SETS = 256 };
 
 struct l1 {
-	uint64_t line[L1_SETS][2]; /* number + 1, the last used first */
+	uint64_t line[L1_SETS][2]; /* line number + 1 or 0, the last used first */
 };
 
 /* Access the line, and return whether it was in the cache. It is there afterwards. */

@@ -22,7 +22,7 @@ enum key {
 	KEYS
 };
 
-/* Options. Each is a number from min to max, or, if max is 0, a text. */
+/* The options. A value is a number from min to max, or a text if max is 0. */
 static const struct {
 	const char *name;
 	uint64_t min, max;
@@ -58,7 +58,7 @@ refuse(char *error, size_t size, const char *format, ...)
 }
 
 /*
- * Parse digits, then K, M, G or nothing. Sets *END to the rest; if END is NULL, there must be none.
+ * Parse digits, then K, M, G or nothing. Sets *END to the rest. If END is NULL, no rest is allowed.
  */
 static int parse_number(const char *text, uint64_t *to, const char **end)
 {
@@ -100,7 +100,7 @@ static int take_word(struct values *v, const char *word, char *error, size_t siz
 	v->text[k] = equals + 1;
 	if (rows[k].max && (parse_number(equals + 1, &v->number[k], NULL) < 0 ||
 			    v->number[k] < rows[k].min || v->number[k] > rows[k].max))
-		return refuse(error, size, "%s: a number from %llu to %llu", word,
+		return refuse(error, size, "%s: expected a number from %llu to %llu", word,
 			      (unsigned long long)rows[k].min, (unsigned long long)rows[k].max);
 	return 0;
 }
@@ -129,13 +129,14 @@ static int check_nodes(struct options *o, const struct values *v, unsigned cpus,
 		return refuse(error, size, "nodes and nodecpus must be given together");
 	if (!v->seen[NODES])
 		return v->number[REMOTE_NS] || v->number[NODE_NS]
-			       ? refuse(error, size, "remote_ns and node_ns need nodes, nodecpus")
+			       ? refuse(error, size,
+					"remote_ns and node_ns need nodes and nodecpus")
 			       : 0;
 	if (parse_nodes(&o->memory, v->text[NODES]) < 0)
-		return refuse(error, size, "nodes=%s: SIZE+SIZE..., %d at most", v->text[NODES],
-			      MEMORY_NODES);
+		return refuse(error, size, "nodes=%s: expected SIZE+SIZE..., at most %d sizes",
+			      v->text[NODES], MEMORY_NODES);
 	if (o->memory.nodes * o->memory.node_cpus < cpus)
-		return refuse(error, size, "%u nodes of %u vCPUs are fewer than %u vCPUs",
+		return refuse(error, size, "%u nodes of %u vCPUs do not have all %u vCPUs",
 			      o->memory.nodes, o->memory.node_cpus, cpus);
 	return 0;
 }
@@ -143,13 +144,14 @@ static int check_nodes(struct options *o, const struct values *v, unsigned cpus,
 static int check_cache(const struct options *o, const char *prefetch, char *error, size_t size)
 {
 	if (strcmp(prefetch, "none") != 0 && strcmp(prefetch, "next") != 0)
-		return refuse(error, size, "prefetch=%s: none or next", prefetch);
+		return refuse(error, size, "prefetch=%s: expected none or next", prefetch);
 	if (o->shape.prefetch && o->shape.sample)
 		return refuse(error, size,
 			      "prefetch=next needs sample=0: with samples, no simulated line "
 			      "follows another");
 	if (!cache_sets(&o->shape))
-		return refuse(error, size, "size=%llu is no multiple of %d bytes x %u ways x 2^%u",
+		return refuse(error, size,
+			      "size=%llu is not a multiple of %d bytes x %u ways x 2^%u",
 			      (unsigned long long)o->shape.size, CACHE_LINE, o->shape.ways,
 			      o->shape.sample);
 	return 0;

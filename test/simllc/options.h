@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct options {
-	const char *out; /* file of the counters; points into the words */
+	const char *out; /* path of the counters' file, in the memory of the words */
 	struct cache_shape shape;
 	unsigned share; /* number of vCPUs that share a cache; their numbers are adjacent */
 	struct memory memory;
@@ -17,8 +17,8 @@ struct options {
 
 /*
  * Parse N words for a machine with CPUS vCPUs. Returns 0, or -1 with the reason in ERROR, which has
- * SIZE bytes: an option is unknown, occurs twice or is outside of its limits, or there can be no
- * such cache.
+ * SIZE bytes. It fails for options that are unknown, occur twice or are outside of their limits,
+ * and for an impossible cache.
  */
 int options_parse(struct options *, int n, char **words, unsigned cpus, char *error, size_t size);
 

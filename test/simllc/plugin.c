@@ -22,10 +22,10 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 enum {
 	STALL_MIN_NS = 2000000, /* a shorter sleep would cost the host more time */
-	STALL_MAX_NS = 50000000 /* after a longer one, the guest could report a stopped CPU */
+	STALL_MAX_NS = 50000000 /* after a longer sleep, the guest could report a stopped CPU */
 };
 
-/* state of a vCPU, which only one thread writes, and which is therefore on separate cache lines */
+/* State of a vCPU. Only one thread writes it, so it has cache lines of its own. */
 struct vcpu {
 	_Alignas(64) struct l1 l1;
 	uint64_t last_rep;
@@ -44,8 +44,8 @@ static void count(unsigned cpu, unsigned counter, unsigned kernel, uint64_t n)
 	uint64_t *to = &record[2 * counter + kernel];
 
 	/*
-	 * only one thread writes, so no locked instruction is needed; but readers must not see
-	 * a part of a new value
+	 * Only one thread writes, so no locked instruction is needed. Readers must not see a part
+	 * of a new value.
 	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
@@ -87,8 +87,8 @@ static void stop_for_debt(unsigned cpu, unsigned kernel)
 static enum memory_address address_kind(void)
 {
 	/*
-	 * API 1 is that of QEMU 4.2 to 8.2, where qemu_plugin_hwaddr_phys_addr() adds to a
-	 * node's offset in all RAM its offset in its container, which is the same number
+	 * API 1 is the API of QEMU 4.2 to 8.2. There, qemu_plugin_hwaddr_phys_addr() adds a node's
+	 * offset twice: its offset in all RAM and its offset in its container, which are equal.
 	 */
 	return QEMU_PLUGIN_VERSION == 1 ? MEMORY_DOUBLED : MEMORY_PHYSICAL;
 }
@@ -123,11 +123,11 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 	note_miss(cpu, address, fill | (kernel ? SIMLLC_KERNEL : 0));
 	if (result & CACHE_PREFETCHED)
 		count(cpu, SIMLLC_FILLS + (fill | SIMLLC_PREFETCH), kernel, weight);
-	/* the boot would take minutes if lines took time */
+	/* without has_time, lines take no time: otherwise the boot would take minutes */
 	if (!memory_has_time(&options.memory) ||
 	    !__atomic_load_n(&head->has_time, __ATOMIC_RELAXED))
 		return;
-	/* no program waits for a prefetched line, but the controller has to bring it */
+	/* no program waits for a prefetched line, but the controller is busy with it */
 	c->debt = memory_charge(&options.memory, node, fill & SIMLLC_REMOTE, weight, clock_ns(),
 				c->debt);
 	if (result & CACHE_PREFETCHED)
@@ -146,7 +146,7 @@ static void on_run(unsigned cpu, void *arg)
 	const struct block *b = arg;
 	struct vcpu *c = &vcpu[cpu];
 
-	/* another round of a repeated string instruction is not another instruction */
+	/* count a repeated string instruction once, not each of its rounds */
 	if (b->is_rep && c->last_rep == b->rep)
 		return;
 	c->last_rep = b->rep;
@@ -229,7 +229,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	char error[256];
 
 	if (cpus < 1 || cpus > SIMLLC_CPUS) {
-		fprintf(stderr, "simllc: needs a whole machine of 1 to %d vCPUs\n", SIMLLC_CPUS);
+		fprintf(stderr, "simllc: needs system emulation with 1 to %d vCPUs\n", SIMLLC_CPUS);
 		return -1;
 	}
 	if (options_parse(&options, argc, argv, cpus, error, sizeof(error)) < 0) {
@@ -239,7 +239,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	for (unsigned i = 0; i * options.share < cpus; i++) {
 		cache[i] = cache_new(&options.shape);
 		if (!cache[i]) {
-			fprintf(stderr, "simllc: no memory for a cache\n");
+			fprintf(stderr, "simllc: out of memory for a cache\n");
 			return -1;
 		}
 	}

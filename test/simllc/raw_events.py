@@ -30,8 +30,8 @@ def fills(prefetch, access, place):
 DEMAND, PREFETCHED = (0,), (PREFETCH,)
 BOTH, ANY, EITHER = DEMAND + PREFETCHED, READ + WRITE, LOCAL + REMOTE
 
-# Intel: OCR.REQUEST.PLACE, formerly OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher counts
-# as that of the "L3" or "LLC"; the simulated cores have no prefetchers.
+# Intel: OCR.REQUEST.PLACE or OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher counts as
+# that of the "L3" or "LLC"; the simulated cores have no prefetchers.
 REQUESTS = {
     "READS_TO_CORE": (DEMAND, ANY),
     "DEMAND_DATA_RD": (DEMAND, READ),
@@ -75,7 +75,7 @@ MEANINGS = {
 }
 # The lists give no code for events of fixed counters. In other counters, these are their codes.
 ARCHITECTURAL = {"INST_RETIRED.ANY": "0xc0", "INST_RETIRED.ANY_P": "0xc0"}
-MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1, to which the kernel writes config1
+MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1; the kernel writes config1 to them
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def numbers(text):
 
 
 def configs(event):
-    """Return the pairs (config, config1) that stand for an event of a list."""
+    """Return the pairs (config, config1) of an event in a list."""
     code = ARCHITECTURAL.get(event["EventName"].upper()) or event["EventCode"]
     umask = 0 if event["EventName"].upper() in ARCHITECTURAL else numbers(event.get("UMask"))[0]
     msr = {hex(n) for n in numbers(event.get("MSRIndex"))} & MSR
@@ -122,8 +122,7 @@ def table(folder, amd):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
             listed = json.load(f)
         for event in listed:
-            # an event with a unit is not one of cores, or is one of only one of several kinds of
-            # cores
+            # an event with a unit does not count in cores, or only in one of several kinds of cores
             if not isinstance(event, dict) or "EventName" not in event or "Unit" in event:
                 continue
             bits = meaning(event["EventName"])
@@ -136,7 +135,7 @@ def table(folder, amd):
 
 
 def processors(path):
-    """Yield the rows of mapfile.csv, (pattern, list), in order; the first that matches is used."""
+    """Yield the rows of mapfile.csv, (pattern, list), in order. The first matching row is used."""
     with open(path, encoding="utf-8") as f:
         for row in csv.DictReader(f):
             if row["EventType"] == "core":
@@ -145,8 +144,8 @@ def processors(path):
 
 
 def models(rows):
-    """Return rows (list, vendor, family, first model, last model, steppings as bits) that match the
-    processors that the patterns match. A kernel module cannot match patterns."""
+    """Return rows (list, vendor, family, first model, last model, steppings as bits) for the
+    processors that the patterns match. A kernel module cannot match patterns itself."""
     rows = list(rows)
     families = sorted({tuple(p.pattern.split("-")[:2]) for p, _ in rows})
     out = []

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS [write|exec]]: a process whose address space the kernel cannot lock, which any user
- * can make. A thread waits in a page fault for a FUSE server in this program that does not answer;
+ * hold [SECONDS [write|exec]]: make a process whose address space the kernel cannot lock. Any user
+ * can do so. A thread waits in a page fault for a FUSE server in this program that does not answer;
  * the fault holds the mmap_lock. Prints "held" when the lock is held. With SECONDS 0 the fault
- * never ends; otherwise it ends after SECONDS, and "answered" is printed. Needs user namespaces
- * and /dev/fuse.
+ * never ends; otherwise it ends after SECONDS, and "answered" is printed. Needs user namespaces and
+ * /dev/fuse.
  *
  * With "write", another thread then waits for the mmap_lock as a writer, and so do later readers of
  * the lock, such as a read of numa_maps. With "exec", a child that shares the address space then
@@ -91,8 +91,8 @@ static struct fuse_attr attributes(uint64_t node)
 }
 
 /*
- * Serve the file. The first read of a page fails: the kernel makes it without the lock, and then
- * tries again. The second read, during which the kernel holds the lock, gets no answer.
+ * Serve the file. The first read of a page fails: the kernel reads without the lock, and then tries
+ * again. The second read gets no answer: during this read the kernel holds the lock.
  */
 static void serve(int fuse, unsigned seconds)
 {
@@ -170,7 +170,10 @@ static void *write_lock(void *unused)
 	return unused;
 }
 
-/* Let a child call execve(). vfork() returns only after that, so nothing can wait for the child. */
+/*
+ * Let a child call execve(). vfork() returns only after this call, so this thread cannot wait for
+ * the child.
+ */
 static void *execute(void *unused)
 {
 	static char name[] = "true";
@@ -236,7 +239,7 @@ int main(int argc, char **argv)
 	file = open(text, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		die(text);
-	/* the open file keeps the file system, so the directory can go at once */
+	/* the open file keeps the file system, so the directory can be removed at once */
 	if (umount2(dir, MNT_DETACH) < 0 || rmdir(dir) < 0)
 		die(dir);
 	page = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);

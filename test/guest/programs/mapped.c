@@ -35,7 +35,7 @@ static void check(const char *what, const uint32_t *from, int size, uint32_t see
 	fflush(stdout);
 }
 
-/* From rank 0 to rank 1. */
+/* Send from rank 0 to rank 1. */
 static void pass(const char *what, uint32_t *from, uint32_t *to, int size, uint32_t seed)
 {
 	if (rank == 0) {
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	fd = argc > 2 ? open(argv[1], O_RDWR) : -1;
-	/* each rank maps another part of FILE, since both may be on one node */
+	/* each rank maps its own part of FILE, since both ranks may be on one node */
 	mapped = fd < 0 ? MAP_FAILED
 			: mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			       (off_t)rank * LARGEST);

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define PORT 5000
-#define WORDS ((size_t)8 << 20) /* of 8 bytes: 64 MiB */
+#define WORDS ((size_t)8 << 20) /* numbers of 8 bytes, 64 MiB in all */
 
 static double now(void)
 {
@@ -73,10 +73,7 @@ static int accept_one(void)
 	return c;
 }
 
-/*
- * What the child does: it sets up state of each kind, serves numbers, and checks the state at the
- * end.
- */
+/* Run as the child: set up state of each kind, serve numbers, and check the state at the end. */
 static int work(int up, const char *path, int cpu)
 {
 	uint64_t *word =

@@ -164,7 +164,7 @@ static void load_job(spank_t sp, char *text, size_t size)
 	memcpy(&load, &symbol, sizeof(load));
 	if (!load || load(&info, id, SHOW_DETAIL) != 0)
 		return;
-	/* for a job array, the answer may have all tasks */
+	/* the answer about a job array may have all tasks */
 	for (uint32_t i = 0; i < info->record_count; i++)
 		if (info->job_array[i].job_id == id)
 			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id,
@@ -192,7 +192,7 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 	return hook(sp, "task_init", text);
 }
 
-/* Log the variable that Slurm sets in the environment of a prolog or epilog. */
+/* Log the variable that Slurm has set in the environment of a prolog or epilog. */
 static int job_script(spank_t sp, const char *name, const char *log)
 {
 	char text[128], buf[64];

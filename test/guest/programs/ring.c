@@ -38,7 +38,7 @@ static unsigned long compare(const uint64_t *block, size_t n, uint64_t *state)
 	return wrong;
 }
 
-/* Wait for the N requests R without spinning, as emulated processors share few real ones. */
+/* Wait for the N requests R without spinning, since emulated processors share few real ones. */
 static void wait_for(int n, MPI_Request *r)
 {
 	int done = 0;

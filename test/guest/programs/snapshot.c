@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Append the properties of this process to DIR/RANK.HOST.PID, one a line, so that two runs can be
- * compared: CPUs, memory nodes, policies, cgroup files of its task, step and job, limits,
- * environment and arguments.
+ * Append the properties of this process to DIR/RANK.HOST.PID, one per line, to compare two runs:
+ * CPUs, memory nodes, policies, cgroup files of the task, step and job, limits, environment and
+ * arguments.
  *
  * snapshot DIR [CODE]: afterwards exit with CODE; if CODE is -N, die of signal N.
  */
@@ -67,7 +67,9 @@ static void put_policies(void)
 				(unsigned long long)r.rlim_max);
 }
 
-/* Print files of this process's cgroup and of those above: Slurm's levels task, user, step, job. */
+/*
+ * Print files of this process's cgroup and of its ancestors: Slurm's levels task, user, step, job.
+ */
 static void put_cgroup(void)
 {
 	static const char *const file[] = { "cpuset.cpus",

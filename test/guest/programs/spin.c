@@ -61,7 +61,7 @@ int main(int argc, char **argv)
 
 	threads = argc > 2 ? strtoul(argv[1], NULL, 10) : 0;
 	if (threads < 1 || threads > THREADS_MAX) {
-		fprintf(stderr, "usage: spin THREADS TURNS [SECONDS], up to %d threads\n",
+		fprintf(stderr, "usage: spin THREADS TURNS [SECONDS] (at most %d threads)\n",
 			THREADS_MAX);
 		return 2;
 	}

@@ -103,6 +103,6 @@ int main(int argc, char **argv)
 	for (; k >= 0; k--)
 		pthread_join(t[k], NULL);
 	printf("threads: %lu rounds, %s\n", (unsigned long)rounds,
-	       bad ? "a page is not as it was" : "all good");
+	       bad ? "a page has changed" : "all good");
 	return bad;
 }

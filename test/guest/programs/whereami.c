@@ -21,7 +21,7 @@
 
 extern char **environ;
 
-static FILE *out; /* the text in memory */
+static FILE *out; /* the text, until it is printed */
 
 static void put(const char *key, const char *value)
 {

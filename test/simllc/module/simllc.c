@@ -26,14 +26,14 @@
 #define SAMPLERS 8 /* how many events of a CPU can sample at the same time */
 #define SAMPLE_NS 10000000 /* time between two reads of the rings */
 
-/* An event of a processor's list, as attr.config and config1, and the counters that it sums. */
+/* An event of a processor's list: attr.config and config1, and the counters that the event sums. */
 struct simllc_raw {
 	u64 config;
 	u64 config1;
 	u16 counters; /* as bits */
 };
 
-/* Processors for which a list is: models of a family, and their steppings as bits. */
+/* The processors of a list: models of a family, and their steppings as bits. */
 struct simllc_processor {
 	const char *name;
 	const char *vendor;
@@ -49,11 +49,11 @@ struct simllc_processor {
 
 static char *processor;
 module_param(processor, charp, 0444);
-MODULE_PARM_DESC(processor, "whose raw events: a list of Linux, as amdzen4 (default: this CPU's)");
+MODULE_PARM_DESC(processor, "Linux's list of raw events, such as amdzen4 (default: this CPU's)");
 
 static unsigned int counters;
 module_param(counters, uint, 0444);
-MODULE_PARM_DESC(counters, "how many events a CPU counts at the same time (default: any number)");
+MODULE_PARM_DESC(counters, "number of events that a CPU counts at once (default: no limit)");
 
 static struct simllc_head *simllc_base;
 static const struct simllc_processor *simllc_known;
@@ -106,7 +106,7 @@ static u64 simllc_generic_cache(u64 config)
 		return 0;
 	if ((config & 0xff) == PERF_COUNT_HW_CACHE_LL) {
 		if (result != PERF_COUNT_HW_CACHE_RESULT_MISS)
-			return 0; /* references are not counted by kind */
+			return 0; /* references of loads and of stores are not counted separately */
 	} else if ((config & 0xff) == PERF_COUNT_HW_CACHE_NODE) {
 		if (result == PERF_COUNT_HW_CACHE_RESULT_MISS) {
 			mask |= SIMLLC_REMOTE;
@@ -195,7 +195,7 @@ static bool simllc_counts(const struct perf_event *event, u64 miss)
 	return event->hw.config & BIT(SIMLLC_FILLS + (miss & 7));
 }
 
-/* As perf_event_overflow() for an event without limits, which modules cannot call. */
+/* Do the work of perf_event_overflow(), which modules cannot call, for an event without limits. */
 static void simllc_give(struct perf_event *event, u64 miss)
 {
 	perf_overflow_handler_t output = READ_ONCE(event->overflow_handler);
@@ -209,7 +209,7 @@ static void simllc_give(struct perf_event *event, u64 miss)
 	output(event, &data, task_pt_regs(current));
 }
 
-/* Give the samples of the misses on this CPU since the event was started or last read. */
+/* Write samples of the misses on this CPU since the event was started or last read. */
 static void simllc_sample(struct perf_event *event)
 {
 	const struct simllc_ring *ring = simllc_ring();
@@ -218,7 +218,7 @@ static void simllc_sample(struct perf_event *event)
 
 	event->hw.event_base = end;
 	if (end - at > SIMLLC_RING_MISSES)
-		at = end - SIMLLC_RING_MISSES; /* the others are lost */
+		at = end - SIMLLC_RING_MISSES; /* older misses are lost */
 	for (; at != end; at++) {
 		u64 miss = READ_ONCE(ring->miss[at % SIMLLC_RING_MISSES]);
 
@@ -263,7 +263,10 @@ static enum hrtimer_restart simllc_tick(struct hrtimer *timer)
 	return HRTIMER_RESTART;
 }
 
-/* Let the timer read NEW and not OLD; each may be NULL. Returns -EAGAIN if there are too many. */
+/*
+ * Let the timer read NEW instead of OLD; each may be NULL. Returns -EAGAIN if too many events
+ * sample.
+ */
 static int simllc_sampler(struct perf_event *old, struct perf_event *new)
 {
 	struct simllc_samplers *s = this_cpu_ptr(&simllc_samplers);
@@ -343,7 +346,7 @@ static ssize_t simllc_event_show(struct device *dev, struct device_attribute *at
 	return sysfs_emit(page, "counters=%#llx\n", event->id);
 }
 
-/* _counters: the bits of the counters that the event sums, numbers of enum simllc_counter */
+/* _counters: a bit for each counter that the event sums, by enum simllc_counter */
 #define SIMLLC_EVENT(_name, _counters)						\
 	(&((struct perf_pmu_events_attr[]) {					\
 		{								\
@@ -456,7 +459,7 @@ static int simllc_map(struct pci_dev *pdev)
 	struct simllc_head *head;
 
 	if (pci_resource_len(pdev, 2) < SIMLLC_BYTES)
-		return -ENODEV; /* shared memory that is not the plugin's */
+		return -ENODEV; /* the shared memory is not the plugin's */
 	head = devm_memremap(&pdev->dev, pci_resource_start(pdev, 2), SIMLLC_BYTES, MEMREMAP_WB);
 	if (IS_ERR(head))
 		return PTR_ERR(head);
@@ -464,7 +467,8 @@ static int simllc_map(struct pci_dev *pdev)
 		return -ENODEV;
 	if (head->version != SIMLLC_VERSION || head->cpus < num_online_cpus() ||
 	    nr_cpu_ids > SIMLLC_CPUS) {
-		pci_err(pdev, "version %u for %u CPUs does not fit\n", head->version, head->cpus);
+		pci_err(pdev, "the plugin's version %u for %u CPUs does not fit this module\n",
+			head->version, head->cpus);
 		return -EINVAL;
 	}
 	pci_info(pdev, "simulated: %u CPUs, %u a cache, %llu sets of %u ways, 1 of %u lines\n",
@@ -518,7 +522,7 @@ static struct pci_driver simllc_driver = {
 	.id_table = simllc_ids,
 	.probe = simllc_probe,
 	.remove = simllc_remove,
-	/* do not unbind: events keep the module, but not the device */
+	/* forbid to unbind: events hold a reference to the module, but not to the device */
 	.driver.suppress_bind_attrs = true,
 };
 

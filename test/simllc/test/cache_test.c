@@ -104,8 +104,8 @@ static void test_one_shape(struct cache_shape shape, unsigned sets)
 		wrong = cache_access(c, line) != oracle_access(&o, line);
 	}
 	ok(c && !wrong,
-	   "%u sets of %u ways, 1 of %u lines%s: %d random accesses give the same results as the "
-	   "second model",
+	   "%u sets of %u ways, 1 of %u lines%s: %d random accesses have the same results in both "
+	   "models",
 	   sets, shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
 	cache_free(c);
 }
@@ -170,12 +170,11 @@ static void test_conflicts(void)
 	is_int((long long)scan(c, 5, 64, 17).misses, 17,
 	       "17 lines of one set replace each other in 16 ways");
 	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next lines are in another set");
-	is_int((long long)scan(c, 6, 64, 16).misses, 0,
-	       "16 lines of that other set stay in 16 ways");
+	is_int((long long)scan(c, 6, 64, 16).misses, 0, "16 lines of the next set stay in 16 ways");
 	cache_free(c);
 }
 
-/* In one set of two ways, c replaces b after accesses to a, b, a and c. */
+/* In a set of two ways, accesses to a, b, a and c must replace b by c. */
 static void test_lru(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 2 * CACHE_LINE, 2, 0, false });
@@ -232,8 +231,8 @@ static void test_shapes(void)
 {
 	static const struct cache_shape bad[] = {
 		{ 0, 16, 0, false }, /* nothing */
-		{ 1 << 16, 0, 0, false },   { (1 << 16) + 64, 16, 0, false }, /* no whole set */
-		{ 1 << 16, 16, 7, false }, /* 64 sets have no 128th */
+		{ 1 << 16, 0, 0, false },   { (1 << 16) + 64, 16, 0, false }, /* not whole sets */
+		{ 1 << 16, 16, 7, false }, /* one in 128 of only 64 sets */
 		{ 1 << 16, 16, 70, false },
 	};
 
@@ -257,7 +256,7 @@ static void *scan_often(void *arg)
 	return NULL;
 }
 
-/* Two threads access one set, and together as many lines as the set holds. */
+/* Let two threads access one set, together as many lines as the set holds. */
 static void test_threads(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 16 * CACHE_LINE, 16, 0, false });

@@ -3,8 +3,8 @@
 #define NODEOS_TEST_SIMLLC_KINDS_H
 
 /*
- * Loads in assembler. How many instructions they execute is known, and also how many lines they
- * read from memory if the cache is smaller than BYTES and no other program uses the same memory.
+ * Loads in assembler. Their numbers of instructions are known. Their numbers of lines from memory
+ * are known, too, if the cache is smaller than BYTES and no other program uses the same memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void run_loop(uint64_t n)
 		     : "cc");
 }
 
-/* 4 instructions per 8 bytes, a line from memory per 64 bytes */
+/* 4 instructions per 8 bytes, and a line from memory per 64 bytes */
 static void run_scan(const char *at, const char *end)
 {
 	uint64_t sum = 0;
@@ -43,7 +43,7 @@ static void run_write(char *at, const char *end)
 		     : "cc", "memory");
 }
 
-/* 38 instructions per 8 bytes: eight rounds of four instructions, and six others */
+/* 38 instructions per 8 bytes: eight rounds of four instructions, and six more */
 static void run_muladd(const char *at, const char *end)
 {
 	double x = 0, factor = 1.0000001, sum = 0;
@@ -83,9 +83,9 @@ static void run_chase(char *at, uint64_t lines)
 }
 
 /*
- * 9 instructions per line; each of the LINES is equally likely to be the next one. The numbers are
- * those of a linear congruential generator, of which the high bits choose the line. If a cache has
- * room for C of the lines, C/LINES of the accesses hit it.
+ * 9 instructions per line. Each of the LINES is equally likely to be the next one: the high bits of
+ * a linear congruential generator select it. If a cache has room for C of the lines, C/LINES of the
+ * accesses hit it.
  */
 static void run_random(const char *at, uint64_t lines)
 {
@@ -126,7 +126,8 @@ static int make_cycle(char *at, size_t lines)
 }
 
 /*
- * Make one pass of KIND over BYTES at AT, or three times BYTES for triad. Returns -1: no such kind.
+ * Make one pass of KIND over BYTES at AT (triad: three times BYTES). Returns 0, or -1 for an
+ * unknown KIND.
  */
 static int run_kind(const char *kind, char *at, size_t bytes)
 {

@@ -62,7 +62,7 @@ static void die(const char *what)
 	_exit(1);
 }
 
-/* A load whose lines the kernel writes. */
+/* Make a pass in which the kernel writes the lines. */
 static void run_kernel(char *at, size_t bytes)
 {
 	static int fd = -1;
@@ -128,7 +128,7 @@ static void make_passes(const struct load *l, int i, char *at)
 	shared->ns[i] = now_ns() - start;
 }
 
-/* Be the process of a load: write "r" when it is ready, and then wait for "g". */
+/* Run as the process of a load: write "r" when ready, and then wait for "g". */
 static void be_load(const struct load *l, int i, int to, int from)
 {
 	cpu_set_t cpus;

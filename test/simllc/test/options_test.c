@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Tests of the plugin's options, and of the model of memory that they describe. */
+/* Test the plugin's options, and the model of memory that they set. */
 #include "test/simllc/options.h"
 
 #include "base/test/tap.h"
@@ -89,7 +89,7 @@ static void test_nodes(void)
 
 	for (unsigned i = 0; i < 4; i++)
 		m.end[i] = (i + 1) * 768 * MIB;
-	/* 3 GiB in all: as this is more than 2.75 GiB, a q35 has 2 GiB of it below 4 GiB */
+	/* 3 GiB in all. This is more than 2.75 GiB, so a q35 has only 2 GiB of it below 4 GiB. */
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0,
 	       "memory_node: the first node has the byte before its end");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1,
@@ -109,7 +109,8 @@ static void test_nodes(void)
 	is_int(memory_node(&m, 1536 * MIB, MEMORY_DOUBLED), 1,
 	       "memory_node, doubled: the second node begins at twice the size of the first");
 	is_int(memory_node(&m, 2 * 3 * 768 * MIB, MEMORY_DOUBLED), 3,
-	       "memory_node, doubled: the fourth node begins at twice the size of those before it");
+	       "memory_node, doubled: the fourth node begins at twice the size of all previous "
+	       "nodes");
 	ok(!memory_is_remote(&m, 1, 7) && memory_is_remote(&m, 1, 8) &&
 		   memory_is_remote(&m, 0, 4) && !memory_is_remote(&m, -1, 0),
 	   "memory_is_remote: node 1 has CPUs 4 to 7; an unknown node is not remote");

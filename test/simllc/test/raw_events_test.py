@@ -60,8 +60,8 @@ LISTS = {
         {"EventName": "l2_pf_miss_l2_l3.l2_stream", "EventCode": "0x172", "UMask": "0x01"},
     ],
 }
-# bits of abi.h: 1 is instructions. Lines: 8 for a load, 0x10 for a load from another node, 0x20 for
-# a store, 0x40 for a store from another node. 16 times these values: prefetched lines.
+# Bits of abi.h. 1: instructions. Lines: 8 for a load, 0x10 for a load from another node, 0x20 for a
+# store, 0x40 for a store from another node. 16 times these values: prefetched lines.
 WANT = {
     "server": {
         (0xC0, 0): 1,
