@@ -27,17 +27,19 @@ KEPT = False  # each seed keeps its own results
 MINUTES = {"quick": 6, "full": 25}
 ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
 ARMS += ("worst", "best")
-# 64 ways in place of 16: processors spread the lines of a page over all sets by a hash, which the
-# simulated cache does not have. With 16 ways, random pages of 3 MiB miss 48 times for 10,000
+# 64 ways instead of 16: processors spread the lines of a page over all sets by a hash, but the
+# simulated cache has no hash. With 16 ways, random pages of 3 MiB would miss 48 times for 10,000
 # instructions.
 SIMULATED = (
-    Option("llc", "SIZE", "of each simulated cache, and its ways", "4M,ways=64"),
-    Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),
+    Option("llc", "SIZE", "size of each simulated cache, and its ways", "4M,ways=64"),
+    Option(
+        "time", "MODEL", "times of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"
+    ),
 )
 OPTIONS = (
-    Option("seeds", "A-B", "of the runs", "1-5", "1-1", interval),
-    Option("arms", "A+A", "of each seed", list(ARMS), None, words(*ARMS)),
-    Option("passes", "N", "of a scan", 240, 150, positive),
+    Option("seeds", "A-B", "seeds of the runs", "1-5", "1-1", interval),
+    Option("arms", "A+A", "arms to run with each seed", list(ARMS), None, words(*ARMS)),
+    Option("passes", "N", "passes of a scan", 240, 150, positive),
     *SIMULATED,
 )
 INPUTS = [
@@ -49,7 +51,7 @@ INPUTS = [
     *(f"{room}/*.c" for room in ("counters", "contention", "contend", "placement", "migration")),
 ]
 RANKS = 4
-MEMORY = 1536  # MiB of a memory node; Slurm has to find 2,700 in all
+MEMORY = 1536  # MiB of a memory node; Slurm requires 2,700 in all
 LINE = re.compile(
     r"rank (\d+) (scan|loop) pass (\d+) seconds ([\d.]+) instructions (\d+) misses (\d+)"
     r" remote (\d+) stall ([\d.]+) cpu (\d+) kib (\d+) (\d+)"
@@ -72,7 +74,7 @@ def run(context):
 
 
 def measure(context, seeds):
-    """Run all SEEDS in one boot; return {seed: [run...]}."""
+    """Run all SEEDS in one boot. Return {seed: [run...]}."""
     given, here = context.options, f"{TOP}/bench/contention"
     rank = guests.program(context, f"{context.build}/rank", f"{here}/rank.c")
     puts = [f"{here}/guest", f"{TOP}/bench/lib/job.py", rank]
@@ -92,14 +94,14 @@ def number(text):
 
 
 def run_of(one):
-    """Read what guest wrote about a run: {seed, arm, moves, why, lines: [{rank, kind, pass,
-    ...}]}."""
+    """Convert a run as the script guest has written it to {seed, arm, moves, why, lines: [{rank,
+    kind, pass, ...}]}."""
     what, lines, document = f"{one['arm']}, seed {one['seed']}", [], one["document"]
     for text in one["text"].splitlines():
         if m := LINE.fullmatch(text):
             lines.append({n: g if n == "kind" else number(g) for n, g in zip(NAMES, m.groups())})
         elif text.startswith("rank "):
-            raise Failed(f"{what}: the line of a rank has another form: {text}")
+            raise Failed(f"{what}: cannot parse the line of a rank: {text}")
     if len({line["rank"] for line in lines}) != RANKS:
         raise Failed(f"{what}: a rank has written no line:\n{one['text']}")
     if not document:
@@ -107,7 +109,8 @@ def run_of(one):
     return {
         "seed": one["seed"],
         "arm": one["arm"],
-        # not summed over the ranks, as the document lacks ranks that ended before the others
+        # the document's ranks do not include those that ended before the others, so sum over
+        # placings
         "moves": sum(p["moves"] for p in document["placings"]),
         "pages": sum(r["pages_moved_bytes"] for r in document["ranks"]),
         "why": [p["why"] for p in document["placings"]],

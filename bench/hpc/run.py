@@ -42,7 +42,7 @@ OPTIONS = (
     Option(
         "boots",
         "B+B",
-        "boots, of plain and nohz (nohz_full)",
+        "boots: plain, and nohz (with nohz_full)",
         ["plain"],
         read=options.words(*BOOTS),
     ),

@@ -18,7 +18,7 @@ HELPER = {
     100: "helper, with its input, HWLOC_PLUGINS_PATH=/var/empty",
 }
 LAUNCH = ["launch", "runs", "user M", "of it after srun", "kernel M", "both M"]
-LAUNCH += ["both M, idle not taken off", "srun's wall s"]
+LAUNCH += ["both M, with idle", "srun's wall s"]
 PAIRED = ["pair by pair", "user M more", "kernel M more", "both M more", "ratio, both"]
 PAIRED += ["ratio, wall"]
 STEP_PARTS = (
@@ -104,7 +104,7 @@ def counts(rows):
             helper.append([name, len(of), *cells])
     title = (
         f"Idle guest: {rate[0] / 1e6:.2f} user and {rate[1] / 1e6:.2f} kernel M instructions per"
-        f" second ({len(found[IDLE])} samples), taken off below."
+        f" second ({len(found[IDLE])} samples), subtracted below."
     )
     out = [Table(LAUNCH, launches, title), Table(PAIRED, paired)]
     out.append(Table(["by hand", "runs", "user M", "kernel M, whole guest"], helper))

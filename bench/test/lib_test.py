@@ -76,7 +76,9 @@ best   12     2.0 (1.0 to 3.0)
 none
 
 A note."""
-    t.same(tables.written([table], "text"), want, "tables: a table as text, with aligned columns")
+    t.same(
+        tables.written([table], "text"), want, "tables: a table in text form has aligned columns"
+    )
     want = [
         {
             "title": "What it is.",

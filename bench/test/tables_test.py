@@ -779,7 +779,7 @@ def test_launch_counts():
     launches, pairs, helper = bench.launch.table.counts(rows)
     t.same(
         launches.title,
-        "Idle guest: 1.00 user and 2.00 kernel M instructions per second (1 samples), taken off"
+        "Idle guest: 1.00 user and 2.00 kernel M instructions per second (1 samples), subtracted"
         " below.",
         "launch: the title has the rates of an idle guest",
     )
