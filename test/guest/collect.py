@@ -694,7 +694,7 @@ def group_daemons():
 
 
 def group_again():
-    """Test that the daemons' reports on a requeued job become one record, which is that of the last
+    """Test that the daemons' reports on a requeued job become one record, the record of the last
     run."""
     start_daemons()
     job = submit("--requeue -w n0", "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000")

@@ -990,7 +990,7 @@ def group_pressure():
     moved = {n: abs(meminfo(n, "MemFree") - free[n]) // MIB for n in nodes}
     ok(
         hungry.process.returncode != 0 and max(moved.values()) <= 16,
-        "a plain job that exceeds its memory dies, and no block of a container changes by more"
+        "a plain job that exceeds its memory dies, and the free memory of no block changes by more"
         f" than 16 MiB: {moved}",
         hungry.text,
     )

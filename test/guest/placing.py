@@ -445,21 +445,29 @@ def group_around():
     same(got["chosen"], "sampled", "pages around sampled misses are chosen")
     ok(
         15 <= got["moved"] <= 20 and 48 <= got["of"] <= 60,
-        "of the rank's 48 MiB, the 16 MiB that it reads have followed it, and few other pages",
+        "the 16 MiB that the rank reads have followed it, and few other pages of its 48 MiB",
         got,
     )
     ok(60 < got["elsewhere"] < 75, "the pages that the rank does not read have stayed", got)
-    ok(got["misses"] > 1e5 and got["remote"] < 10, "less than 10 % of its misses are remote", got)
+    ok(
+        got["misses"] > 1e5 and got["remote"] < 10,
+        "less than 10 % of the rank's misses are remote",
+        got,
+    )
     same(got["turtle"], 0, "the pages of a turtle without misses stay")
     ok(
         any("followed (sampled)" in line for line in got["table"]),
-        "nodeosctl contention says how many of how many, and that samples chose them",
+        "nodeosctl contention shows how many of the pages moved, and that samples selected them",
         got,
     )
     got = follow(None, 256)
     same(got["chosen"], "whole", "the installed row has no event of samples: all pages are chosen")
     ok(got["moved"] >= 44 and got["elsewhere"] < 10, "all pages have followed the rank", got)
-    ok(got["misses"] > 1e5 and got["remote"] < 10, "less than 10 % of its misses are remote", got)
+    ok(
+        got["misses"] > 1e5 and got["remote"] < 10,
+        "less than 10 % of the rank's misses are remote",
+        got,
+    )
     log = root(f"journalctl -u {UNIT} -o cat | grep contention_pages_around").out
     ok("row amdzen3: no event" in log, "the daemon's log has the reason", log)
     configure(events=None, pages_around=None)
