@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
 
 #define POOL_PATH_MAX 512
+#define READINGS_MAX 50
 
 uint64_t pool_persistent(const struct pool_state *s)
 {
@@ -74,14 +76,46 @@ static int read_count(uint64_t *out, const char *root, const struct pool *p, int
 	return 0;
 }
 
+bool pool_counts_all(const char *release)
+{
+	unsigned major = 0, minor = 0;
+
+	return sscanf(release, "%u.%u", &major, &minor) == 2 &&
+	       (major < 6 || (major == 6 && minor < 7));
+}
+
+static int read_once(struct pool_state *s, const char *root, const struct pool *p)
+{
+	struct utsname kernel = { 0 };
+	int rc;
+
+	uname(&kernel);
+	rc = read_count(&s->surplus, root, p, 1, "surplus_hugepages");
+	s->all_surplus = s->surplus;
+	if (rc == 0 && pool_counts_all(kernel.release))
+		rc = read_count(&s->all_surplus, root, p, 0, "surplus_hugepages");
+	if (rc == 0)
+		rc = read_count(&s->total, root, p, 1, "nr_hugepages");
+	return rc == 0 ? read_count(&s->free, root, p, 1, "free_hugepages") : -1;
+}
+
+/*
+ * A program may give a surplus page back between two readings, and the page then leaves the surplus
+ * and the total: read again until nothing has changed.
+ */
 int pool_read(struct pool_state *out, const char *root, const struct pool *p, struct errbuf *err)
 {
-	struct pool_state s;
+	struct pool_state s, again;
+	int rc = read_once(&s, root, p);
 
-	if (read_count(&s.total, root, p, 1, "nr_hugepages") < 0 ||
-	    read_count(&s.free, root, p, 1, "free_hugepages") < 0 ||
-	    read_count(&s.surplus, root, p, 1, "surplus_hugepages") < 0 ||
-	    read_count(&s.all_surplus, root, p, 0, "surplus_hugepages") < 0)
+	for (unsigned i = 0; rc == 0 && i < READINGS_MAX; i++) {
+		rc = read_once(&again, root, p);
+		if (rc == 0 && again.total == s.total && again.surplus == s.surplus &&
+		    again.all_surplus == s.all_surplus)
+			break;
+		s = again;
+	}
+	if (rc < 0)
 		return errprintf(err,
 				 "memory node %u has no huge pages of %" PRIu64
 				 " MiB: this kernel or this processor lacks them",

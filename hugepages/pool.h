@@ -20,7 +20,9 @@ struct pool {
 /* Numbers of pages. Surplus pages go back to the kernel as soon as no process has them. */
 struct pool_state {
 	uint64_t total, free, surplus; /* on the node; TOTAL includes FREE and SURPLUS */
-	uint64_t all_surplus; /* surplus pages of this size on all nodes */
+	/* surplus pages that the kernel counts with the node: those on the node, and before Linux 6.7
+	 * those on all nodes */
+	uint64_t all_surplus;
 };
 
 /* Return the number of pages that stay in the pool when no process uses them. */
@@ -29,11 +31,14 @@ uint64_t pool_persistent(const struct pool_state *s);
 /*
  * Set *VALUE to the value to write to nr_hugepages of the node. pool_raise_value(): adds PAGES
  * pages beside the present surplus pages. pool_lower_value(): removes PAGES pages, or as many of
- * them as one write can remove. The kernel compares the value with the number of pages on all nodes
- * without surplus pages. Returns false if there are so many surplus pages that no value works.
+ * them as one write can remove. Returns false if there are so many surplus pages that no value
+ * works.
  */
 bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages);
 bool pool_lower_value(uint64_t *value, const struct pool_state *s, uint64_t pages);
+
+/* Does a kernel of this RELEASE (uname -r) count the surplus pages of all nodes with one? */
+bool pool_counts_all(const char *release);
 
 /*
  * Return how many pages a change, which may have been interrupted, has added: it was to add at most

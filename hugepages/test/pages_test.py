@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Check the pure functions of hugepages/ (through pages_driver) on random hosts: plans by their
 rules, runs of frames by a set, and the pools of two steps, the site and programs with huge pages
-in a model of Linux's set_max_huge_pages() (mm/hugetlb.c, Linux 6.12), where each change may be
-interrupted. TAP. NODEOS_PAGES_HOSTS: number of hosts (2,000)."""
+in a model of Linux's set_max_huge_pages() (mm/hugetlb.c), of 6.12 and from before 6.7, where each
+change may be interrupted. TAP. NODEOS_PAGES_HOSTS: number of hosts (2,000)."""
 
 import os
 import random
@@ -40,6 +40,7 @@ class Kernel:
     """The kernel's pools of one page size. Programs reserve no pages in advance."""
 
     def __init__(self, rng):
+        self.old = rng.random() < 0.5  # before 6.7
         self.nodes = []
         for _ in range(rng.randint(1, 3)):
             pages = rng.randint(0, 6)
@@ -54,11 +55,13 @@ class Kernel:
     def write(self, at, value, stop=10**9):
         """Do as set_max_huge_pages() for one node. Memory is short after STOP allocations."""
         node = self.nodes[at]
-        count = value + self.total() - node.pages
 
         def persistent():
             return self.total() - self.all_surplus()
 
+        count = value + persistent() - (node.pages - node.surplus)
+        if self.old:
+            count = value + self.total() - node.pages
         while self.all_surplus() and count > persistent() and node.surplus:
             node.surplus -= 1
         while count > persistent() and node.memory and stop:
@@ -87,7 +90,7 @@ class Kernel:
 
     def state(self, at):
         n = self.nodes[at]
-        return n.pages, n.pages - n.used, n.surplus, self.all_surplus()
+        return n.pages, n.pages - n.used, n.surplus, self.all_surplus() if self.old else n.surplus
 
     def persistent(self, at):
         return self.nodes[at].pages - self.nodes[at].surplus
