@@ -31,7 +31,7 @@ struct guest_plan {
 	unsigned agents;
 	/* QEMU's user network, with the user's rights; its 10.0.2.2 is the host's loopback */
 	bool network;
-	bool incoming; /* QEMU first reads the state of a saved guest from a socket: */
+	bool incoming; /* whether QEMU first reads a saved guest, from INCOMING_FD */
 	int incoming_fd;
 	int initrd_fd; /* the initrd, which IMAGE names by this number in /proc/self/fd */
 };

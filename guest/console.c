@@ -36,7 +36,7 @@ int console_add(struct console *c, int fd)
 			last[n] = kept_at(c, n);
 		c->peer[i] = fd;
 		if (c->used && send(fd, last, c->used, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			return 0; /* poll() will say that it is gone */
+			return 0; /* poll() will report that the peer is gone */
 		return 0;
 	}
 	return -1;
@@ -50,7 +50,7 @@ void console_wants(const struct console *c, struct pollfd polls[CONSOLE_POLLS])
 		.fd = c->fd,
 		.events = (short)(POLLIN | (c->waiting ? POLLOUT : 0)),
 	};
-	/* no more input until the guest has taken what there is */
+	/* read no more input until the guest has taken the waiting input */
 	polls[1] = (struct pollfd){ .fd = typing ? c->in : -1, .events = POLLIN };
 	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
 		polls[2 + i] = (struct pollfd){ .fd = typing ? c->peer[i] : -1, .events = POLLIN };
@@ -71,7 +71,7 @@ static void give_peers(const struct console *c, const char *text, size_t len)
 {
 	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
 		if (c->peer[i] >= 0 && send(c->peer[i], text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-			continue; /* it reads too slowly, or is gone, as poll() will say */
+			continue; /* the peer reads too slowly, or is gone: poll() will report it */
 }
 
 static void take_output(struct console *c)

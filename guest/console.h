@@ -16,7 +16,7 @@
 struct console {
 	int fd; /* connected stream socket; -1: closed */
 	int in, out; /* the user's input (-1: ended) and output */
-	int peer[CONSOLE_PEERS]; /* stream sockets of others that watch and type, too; -1: none */
+	int peer[CONSOLE_PEERS]; /* stream sockets of console_add(); -1: none */
 	char kept[CONSOLE_KEPT]; /* the last bytes of the output: a ring, from BEGIN on */
 	size_t begin, used;
 	char input[CONSOLE_INPUT]; /* input that has not gone to the guest yet */
@@ -26,14 +26,14 @@ struct console {
 void console_open(struct console *c, int fd, int in, int out);
 
 /*
- * Let FD, a connected stream socket, watch and type, too, beginning with the last lines. Returns
- * -1 if there are as many already.
+ * Connect FD, a connected stream socket, with the console: it gets the output, from the kept bytes
+ * on, and its input goes to the guest. Returns -1 if CONSOLE_PEERS sockets are connected already.
  */
 int console_add(struct console *c, int fd);
 
 /*
- * Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input, the others are
- * those of peers.
+ * Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input, and the others
+ * are the peers.
  */
 void console_wants(const struct console *c, struct pollfd polls[CONSOLE_POLLS]);
 

@@ -66,7 +66,10 @@ static void note_event(struct qmp *q, struct json_object *message)
 		q->migration = QMP_MIGRATION_FAILED;
 }
 
-/* Is MESSAGE the answer to the last command that waits for one? Others come late, or unasked. */
+/*
+ * Return whether MESSAGE answers the last command that waits for an answer. Answers to other
+ * commands come late, or are not waited for.
+ */
 static bool is_awaited(const struct qmp *q, struct json_object *message)
 {
 	struct json_object *id = member(message, "id");
@@ -181,7 +184,7 @@ static int send_command(const struct qmp *q, char *text, size_t len, int given)
 	return sendmsg(q->fd, &message, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -1;
 }
 
-/* Take the events that have come, and late answers. */
+/* Take the events and late answers that have arrived. */
 static void take_lines(struct qmp *q)
 {
 	struct json_object *answer;
@@ -225,7 +228,7 @@ static int call_giving(struct qmp *q, const char *command, const char *arguments
 	rc = send_command(q, text, (size_t)len, given);
 	free(text);
 	rc = rc < 0 ? errprintf(err, "QEMU has ended") : wait_for_answer(q, &got, err);
-	take_lines(q); /* poll() does not say that they are here */
+	take_lines(q); /* poll() does not report bytes that are already in Q */
 	if (answer)
 		*answer = got;
 	else
@@ -252,7 +255,7 @@ int qmp_give(struct qmp *q, const char *name, int fd, struct errbuf *err)
 	return call_giving(q, "getfd", arguments, fd, NULL, err);
 }
 
-/* Note the first two parts of the version that the greeting LINE has. */
+/* Note the first two numbers of QEMU's version in its greeting LINE. */
 static void note_version(struct qmp *q, const char *line, size_t len)
 {
 	struct json_tokener *parser = json_tokener_new();

@@ -18,24 +18,24 @@ enum guest_end {
 	GUEST_QUIT, /* QEMU was asked to end, or has another reason */
 };
 
-/* What QEMU says of a guest that is being saved. */
+/* How far QEMU is with a save, by its events. */
 enum qmp_migration {
 	QMP_MIGRATION_NONE,
 	QMP_MIGRATION_COMPLETED,
 	QMP_MIGRATION_FAILED, /* or cancelled */
 };
 
-#define QMP_VERSION_MAX 16 /* bytes of "10.0" */
+#define QMP_VERSION_MAX 16 /* bytes of a version such as "10.0" */
 
 /* A connection to QEMU's monitor: a line of JSON for each message. */
 struct qmp {
 	int fd;
-	char *line; /* the part of a line that has arrived */
+	char *line; /* what has arrived of lines that are not taken yet */
 	size_t used, room;
 	enum guest_end end;
 	enum qmp_migration migration;
-	char version[QMP_VERSION_MAX]; /* of QEMU, without its last part */
-	long id; /* of the last command that waits for an answer */
+	char version[QMP_VERSION_MAX]; /* version of QEMU without its last part */
+	long id; /* id of the last command that waited for an answer */
 	int limit; /* milliseconds that a command waits for its answer; 0: for ever */
 };
 
@@ -51,11 +51,11 @@ int qmp_open(struct qmp *q, int fd, struct errbuf *err);
 /* Execute COMMAND, which needs no arguments. *ANSWER, if not NULL, is for json_object_put(). */
 int qmp_call(struct qmp *q, const char *command, struct json_object **answer, struct errbuf *err);
 
-/* As qmp_call(), with ARGUMENTS, a JSON object; NULL: none. */
+/* Like qmp_call(), with ARGUMENTS, a JSON object (NULL: none). */
 int qmp_call_with(struct qmp *q, const char *command, const char *arguments,
 		  struct json_object **answer, struct errbuf *err);
 
-/* Give QEMU a copy of the descriptor FD, which later commands name NAME. */
+/* Give QEMU a copy of the descriptor FD. Later commands refer to the copy as NAME. */
 int qmp_give(struct qmp *q, const char *name, int fd, struct errbuf *err);
 
 /* Send COMMAND; qmp_read() drops its answer. Returns 0, or -1 when QEMU cannot take it. */

@@ -16,7 +16,7 @@
 
 #include "base/fileio.h"
 
-/* Options whose values the guest sees. */
+/* options of QEMU whose values the guest sees */
 static const char *const seen[] = { "-machine", "-cpu", "-smp", "-m", "-numa", "-device", NULL };
 
 static bool is_seen(const char *word)
@@ -44,7 +44,7 @@ char *guest_saved_shape(char *const *words)
 	return NULL;
 }
 
-/* The value of the line "KEY : VALUE" of /proc/cpuinfo in TEXT. It ends at a newline. */
+/* Find VALUE of the first line "KEY : VALUE" in TEXT, of /proc/cpuinfo. VALUE ends at a newline. */
 static const char *cpu_value(const char *text, const char *key)
 {
 	const char *line = strstr(text, key), *colon = line ? strchr(line, ':') : NULL;
@@ -55,7 +55,7 @@ static const char *cpu_value(const char *text, const char *key)
 int guest_saved_processor(char **out, struct errbuf *err)
 {
 	char text[16384];
-	uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a of the names of its features */
+	uint64_t sum = UINT64_C(14695981039346656037); /* FNV-1a hash of the features */
 	int n = file_read_head("/proc/cpuinfo", text, sizeof(text) - 1);
 	const char *model;
 
@@ -95,7 +95,7 @@ static void put_member_text(struct json_object *to, const char *key, const char 
 		json_object_object_add(to, key, json_object_new_string(value));
 }
 
-/* A name of a file that is true in every directory. */
+/* Add the absolute name of the file VALUE, or VALUE itself if there is no such file. */
 static void put_file_name(struct json_object *to, const char *key, const char *value)
 {
 	char *name = value ? realpath(value, NULL) : NULL;
@@ -127,7 +127,7 @@ char *guest_saved_format(const struct guest_saved *s)
 	return text;
 }
 
-/* Member KEY of OBJECT if it has TYPE, else NULL. */
+/* Return the member KEY of OBJECT, NULL if it is missing or not of TYPE. */
 static struct json_object *typed_member(struct json_object *object, const char *key,
 					enum json_type type)
 {
@@ -182,10 +182,10 @@ int guest_saved_parse(struct guest_saved *out, const char *text, struct errbuf *
 		(int64_t)out->memory > 0 && out->disk_bytes >= 0 && out->disk_changed >= 0;
 	free(version);
 	json_object_put(all);
-	return whole ? 0 : errprintf(err, "its first bytes do not describe a guest");
+	return whole ? 0 : errprintf(err, "its head does not describe a guest");
 }
 
-/* The files of the image must still be there, and the disk as the guest has left it. */
+/* Check that the files of the image exist and that the disk has not changed since the save. */
 static int check_files(const struct guest_saved *s, struct errbuf *err)
 {
 	const char *const name[] = { s->image.kernel, s->image.initrd, s->image.iso };
@@ -193,14 +193,14 @@ static int check_files(const struct guest_saved *s, struct errbuf *err)
 
 	for (unsigned i = 0; i < sizeof(name) / sizeof(name[0]); i++)
 		if (name[i] && access(name[i], R_OK) < 0)
-			return errprintf(err, "the guest's %s: %s", name[i], strerror(errno));
+			return errprintf(err, "the guest's file %s: %s", name[i], strerror(errno));
 	if (guest_saved_look_at_disk(&now, &s->image, err) < 0)
 		return errwrap(err, "the guest's disk");
 	if (now.disk_bytes == s->disk_bytes && now.disk_changed == s->disk_changed)
 		return 0;
 	return errprintf(err,
-			 "the guest's disk %s has changed since the guest was saved; its "
-			 "memory does not fit to it any more",
+			 "the guest's disk %s has changed since the guest was saved, so the "
+			 "guest's memory does not fit the disk",
 			 s->image.disk);
 }
 
@@ -219,7 +219,7 @@ static int read_head(struct guest_saved *out, int fd, struct errbuf *err)
 	if (n < 0)
 		rc = errprintf(err, "%s", strerror(errno));
 	else if (used < SAVED_HEAD || strncmp(text, SAVED_MARK, strlen(SAVED_MARK)) != 0)
-		rc = errprintf(err, "not a saved guest, or one whose save was interrupted");
+		rc = errprintf(err, "no saved guest, or one whose save was interrupted");
 	else
 		rc = guest_saved_parse(out, text + strlen(SAVED_MARK), err);
 	free(text);
@@ -239,7 +239,7 @@ int guest_saved_open(struct guest_saved *out, const char *path, struct errbuf *e
 	return errwrap(err, "%s", path);
 }
 
-/* Refuse with the first line that differs. */
+/* Report the first line that differs between THEN and NOW. Returns -1. */
 static int refuse_shape(const char *then, const char *now, struct errbuf *err)
 {
 	while (*then && *now) {
@@ -251,8 +251,8 @@ static int refuse_shape(const char *then, const char *now, struct errbuf *err)
 		now += m + (now[m] == '\n');
 	}
 	return errprintf(err,
-			 "the guest was saved with \"%.*s\", and would have \"%.*s\" here: restore "
-			 "it on as many CPUs and memory nodes, in the same places",
+			 "the guest was saved with \"%.*s\", and would get \"%.*s\" here: restore "
+			 "it on as many CPUs and memory nodes as before, with the same topology",
 			 (int)strcspn(then, "\n"), then, (int)strcspn(now, "\n"), now);
 }
 
@@ -268,7 +268,7 @@ int guest_saved_compare(const struct guest_saved *s, char *const *words, struct 
 	else if (!s->emulated && guest_saved_processor(&processor, err) < 0)
 		rc = -1;
 	else if (!s->emulated && strcmp(s->processor, processor) != 0)
-		rc = errprintf(err, "the guest was saved on a processor \"%s\", and this is \"%s\"",
+		rc = errprintf(err, "the guest was saved on processor \"%s\", and this is \"%s\"",
 			       s->processor, processor);
 	free(shape);
 	free(processor);
@@ -291,7 +291,7 @@ static void __attribute__((noreturn)) feed(int from, int to)
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	while ((n = read(from, buf, sizeof(buf))) > 0)
 		if (write_all(to, buf, (size_t)n) < 0)
-			break; /* QEMU has ended, and says why */
+			break; /* QEMU has ended, and prints the reason itself */
 	_exit(n != 0);
 }
 

@@ -11,53 +11,62 @@
 #include "guest/qmp.h"
 
 /*
- * The file of a saved guest: SAVED_HEAD bytes, which are SAVED_MARK, a JSON object and blanks, then
- * what QEMU has written of the guest's memory and devices.
+ * The file of a saved guest. Its head of SAVED_HEAD bytes has SAVED_MARK, a JSON object, and
+ * newlines to its end. Behind the head is what QEMU has written: the guest's memory and devices.
  */
 #define SAVED_MARK "nodeos-guest saved 1\n"
 #define SAVED_HEAD (128u << 10)
 
 struct guest_saved {
-	struct guest_image image; /* with absolute names */
+	struct guest_image image; /* the file has absolute names */
 	uint64_t memory; /* bytes */
 	bool emulated;
 	char qemu[QMP_VERSION_MAX]; /* QEMU's version */
-	char *processor; /* of the host; "" if it is emulated */
+	char *processor; /* the host's, see guest_saved_processor(); not used if EMULATED */
 	char *shape; /* what the guest sees, see guest_saved_shape() */
-	/* of the disk, which must not have changed meanwhile; 0: there is none */
+	/* size and time of change (ns) of the disk when the guest was saved; 0: no disk */
 	int64_t disk_bytes, disk_changed;
 };
 
-/* A copy of those words of QEMU's command line that decide what the guest sees. NULL: no memory. */
+/*
+ * Copy the options of QEMU's command line WORDS that decide what the guest sees, an option a line.
+ * The caller frees the text. Returns NULL when out of memory.
+ */
 char *guest_saved_shape(char *const *words);
 
-/* The host's processor, as far as guests see it. */
+/*
+ * Describe the host's processor in *OUT: its name and a checksum of its features. The caller frees
+ * *OUT.
+ */
 int guest_saved_processor(char **out, struct errbuf *err);
 
-/* Set what is known of IMAGE's disk in S. */
+/* Set the size and time of change of the disk of IMAGE in S. */
 int guest_saved_look_at_disk(struct guest_saved *s, const struct guest_image *image,
 			     struct errbuf *err);
 
-/* S as the JSON object of the file, to be freed. NULL: no memory. */
+/* Make the JSON object of S for the file. The caller frees it. Returns NULL when out of memory. */
 char *guest_saved_format(const struct guest_saved *s);
 
-/* Parse TEXT, such an object. The caller calls guest_saved_free(). */
+/* Parse TEXT, the JSON object of a file. The caller always calls guest_saved_free(). */
 int guest_saved_parse(struct guest_saved *out, const char *text, struct errbuf *err);
 
 /*
- * Open the file PATH and read its first bytes. Returns a descriptor at QEMU's part, or -1. It fails
- * if a file of the guest's image is missing, or its disk has changed.
+ * Open the file PATH and read its head. Returns a descriptor whose offset is behind the head, or
+ * -1, also if a file of the guest's image is missing, or its disk has changed.
  */
 int guest_saved_open(struct guest_saved *out, const char *path, struct errbuf *err);
 
-/* May a guest with these words and this processor, which QEMU's VERSION runs, go on from S? */
+/*
+ * Check that QEMU with the command line WORDS on this processor can restore S. Returns 0, or -1
+ * with the difference.
+ */
 int guest_saved_compare(const struct guest_saved *s, char *const *words, struct errbuf *err);
 
 void guest_saved_free(struct guest_saved *s);
 
 /*
- * Start a process, *FEEDER, that writes the rest of FILE to a socket, whose other end is returned
- * for QEMU. It ends with this process. Returns -1 on failure.
+ * Start a process, *FEEDER, that writes the rest of FILE to a socket. The process is killed when
+ * this one ends. Returns the other end of the socket, for QEMU, or -1.
  */
 int guest_saved_feed(int file, pid_t *feeder, struct errbuf *err);
 

@@ -146,7 +146,7 @@ static int load_image(struct guest_setup *s, const struct guest_options *o, stru
 	return guest_program_image(&s->image, &s->run.plan.initrd_fd, &program, &s->shape, err);
 }
 
-/* Take the image, the memory and the processor of a saved guest. */
+/* Set the image, the memory and the kind of processor from a saved guest. */
 static int open_saved(struct guest_setup *s, struct guest_options *own, struct errbuf *err)
 {
 	s->run.restore = guest_saved_open(&s->saved, own->restore, err);
@@ -158,7 +158,7 @@ static int open_saved(struct guest_setup *s, struct guest_options *own, struct e
 	return 0;
 }
 
-/* What a save of this guest will say of it. */
+/* Begin the description of this guest for a save. */
 static void describe_guest(struct guest_setup *s, const struct guest_options *own)
 {
 	s->saved.image = s->image;
@@ -210,7 +210,7 @@ void guest_setup_free(struct guest_setup *s)
 		close(s->run.plan.initrd_fd);
 	if (s->run.restore >= 0)
 		close(s->run.restore);
-	if (s->image.kernel || s->image.disk || s->image.iso) /* these texts are the image's */
+	if (s->image.kernel || s->image.disk || s->image.iso) /* the image owns these texts */
 		memset(&s->saved.image, 0, sizeof(s->saved.image));
 	guest_saved_free(&s->saved);
 	guest_image_free(&s->image);

@@ -11,7 +11,7 @@ struct guest_setup {
 	struct guest_run run;
 	struct guest_shape shape;
 	struct guest_image image;
-	struct guest_saved saved; /* its image is IMAGE */
+	struct guest_saved saved; /* the description for a save; it owns the texts of IMAGE */
 };
 
 /*

@@ -23,7 +23,7 @@
 
 #define LAST_LINES 60
 #define BIND_MS 3000 /* from the start of the guest to its first instructions, on a slow host */
-#define LOAD_MS 20 /* between two looks at a guest that is being restored */
+#define LOAD_MS 20 /* between two questions whether QEMU has read the saved guest */
 #define DRAIN_MS 2000 /* for the rest of the console after QEMU's end */
 
 enum stop {
@@ -40,7 +40,7 @@ struct watch {
 	struct qmp qmp;
 	struct console console;
 	struct serve serve;
-	pid_t thread[GUEST_CPUS_MAX]; /* of the guest's CPUs */
+	pid_t thread[GUEST_CPUS_MAX]; /* threads of the guest's CPUs */
 	long bind_at; /* monotonic_ms() at which QEMU's threads are bound again; 0: they are */
 	int signals; /* signalfd; -1: none */
 	enum stop stop;
@@ -94,7 +94,10 @@ static unsigned list_kept(int *keep, const struct guest_plan *plan)
 	return n;
 }
 
-/* Note what the guest sees, for a save, or compare it with what a restored one saw. */
+/*
+ * For a guest that boots, note what it sees of the machine, for a save. For a saved guest, check
+ * that it sees the same machine again.
+ */
 static int check_saved(struct guest_run *run, char *const *words, struct errbuf *err)
 {
 	struct guest_saved *s = run->saved;
@@ -109,7 +112,7 @@ static int check_saved(struct guest_run *run, char *const *words, struct errbuf 
 	return guest_saved_processor(&s->processor, err);
 }
 
-/* Begin to read a saved guest from its file. */
+/* If a saved guest is to be restored, start the process that reads its file. */
 static int open_incoming(struct watch *w, struct errbuf *err)
 {
 	struct guest_run *run = w->run;
@@ -167,7 +170,7 @@ static void end_process(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-/* Wait until QEMU has read a saved guest. */
+/* If a saved guest is restored, wait until QEMU has read all of it. */
 static int load_guest(struct watch *w, struct errbuf *err)
 {
 	const struct guest_saved *s = w->run->saved;
@@ -177,11 +180,11 @@ static int load_guest(struct watch *w, struct errbuf *err)
 	if (loading && strcmp(s->qemu, w->qmp.version) != 0)
 		return errprintf(err,
 				 "the guest was saved by QEMU %s, and this is %s: restore it "
-				 "where that is",
+				 "where the former is",
 				 s->qemu, w->qmp.version);
 	while (loading) {
 		if (qmp_call(&w->qmp, "query-status", &state, err) < 0)
-			return errwrap(err, "the saved guest cannot be loaded");
+			return errwrap(err, "QEMU cannot load the saved guest");
 		loading = json_object_object_get_ex(state, "status", &status) &&
 			  strcmp(json_object_get_string(status), "inmigrate") == 0;
 		json_object_put(state);
@@ -193,7 +196,7 @@ static int load_guest(struct watch *w, struct errbuf *err)
 	return 0;
 }
 
-/* Let commands of nodeosctl guest meet this process. */
+/* Let commands of nodeosctl guest connect to this process. */
 static void open_serve(struct watch *w)
 {
 	const struct guest_run *run = w->run;
@@ -203,7 +206,7 @@ static void open_serve(struct watch *w)
 	w->serve.console = &w->console;
 	w->serve.saved = run->saved;
 	if (serve_open(&w->serve, &run->plan, run->ranks, w->qemu, &err) < 0)
-		fprintf(run->says, "nodeos-guest: nodeosctl guest will not find it: %s\n",
+		fprintf(run->says, "nodeos-guest: nodeosctl guest will not find this guest: %s\n",
 			err.text);
 }
 
@@ -294,7 +297,7 @@ static void look_at_ranks(struct watch *w, const struct pollfd *polls)
 	qmp_send(&w->qmp, "quit");
 }
 
-/* A guest that is saved ends as one that is asked to. */
+/* After a save that ends the guest, stop QEMU as for a signal. */
 static void look_at_save_of_guest(struct watch *w)
 {
 	if (w->serve.save != SERVE_SAVED || w->stop)
@@ -407,7 +410,7 @@ static int reap_qemu(struct watch *w)
 	return status;
 }
 
-/* All until the guest's first instruction. Returns 0, or -1. */
+/* Do everything up to the guest's first instruction. Returns 0, or -1. */
 static int begin_guest(struct watch *w, struct errbuf *err)
 {
 	if (start_inside(w, err) < 0 || start_qemu(w, err) < 0 ||

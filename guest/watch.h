@@ -25,8 +25,8 @@ struct guest_run {
 	struct meet_rank *rank;
 	unsigned ranks;
 	const char *virtiofsd; /* for programs; NULL: Debian's */
-	struct guest_saved *saved; /* of an image: what it is restored from, or a save will say */
-	int restore; /* the file that it is restored from; -1: it boots */
+	struct guest_saved *saved; /* for a save or restore; NULL: the guest runs programs */
+	int restore; /* file of the saved guest, at the end of its head; -1: the guest boots */
 	FILE *says; /* gets the reason if a guest ends neither by its power nor with its programs */
 };
 
@@ -35,8 +35,8 @@ struct guest_run {
  * the console of an image. SIGTERM, SIGINT and SIGHUP press the image's power button, end QEMU
  * after half of GRACE, and kill it after GRACE. A guest with ranks ignores signals, and ends when
  * all ranks have closed their control sockets. Commands of nodeosctl guest (control/serve.h) are
- * answered meanwhile. Returns the exit code, 128 + N if signal N ended the
- * guest; or -1, with ERR, if the guest never began.
+ * answered meanwhile. Returns the exit code, which is 128 + N if signal N ended the guest, or -1,
+ * with ERR, if the guest never began.
  */
 int guest_watch(struct guest_run *run, struct errbuf *err);
 

@@ -93,7 +93,7 @@ char *ask_answer(int fd, const char *want, struct errbuf *err)
 	else if (strncmp(text, "no ", 3) == 0)
 		errprintf(err, "%s", text + 3);
 	else if (strncmp(text, want, n) != 0 || (text[n] && text[n] != ' '))
-		errprintf(err, "the guest answers \"%.60s\"", text);
+		errprintf(err, "unexpected answer \"%.60s\" from the guest's process", text);
 	else
 		out = strdup(text[n] ? text + n + 1 : "");
 	free(text);

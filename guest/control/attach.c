@@ -13,7 +13,7 @@
 
 #define LEAVE 0x1d /* Ctrl-] */
 
-/* Give the guest one end of a pair of sockets with WORD. Returns the other end, or -1. */
+/* Send WORD and one end of a pair of sockets to the guest. Returns the other end, or -1. */
 static int give_end(const struct ask_guest *g, const char *word, int *connection,
 		    struct errbuf *err)
 {
@@ -29,7 +29,10 @@ static int give_end(const struct ask_guest *g, const char *word, int *connection
 	return -1;
 }
 
-/* Forward what is typed. Returns whether the user goes on. */
+/*
+ * Forward standard input to TO. At its end, clear *EVENTS and, unless STAYS, end the output to TO.
+ * Returns whether to go on.
+ */
 static bool forward_typed(int to, bool terminal, bool stays, short *events)
 {
 	char buf[4096];
@@ -38,7 +41,7 @@ static bool forward_typed(int to, bool terminal, bool stays, short *events)
 	bool ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 
 	if (ended && !stays)
-		shutdown(to, SHUT_WR); /* the guest closes it, after what it still has to say */
+		shutdown(to, SHUT_WR); /* the guest closes TO after its last answer */
 	if (ended)
 		*events = 0;
 	if (leave)
@@ -46,7 +49,10 @@ static bool forward_typed(int to, bool terminal, bool stays, short *events)
 	return (n <= 0 || write_all(to, buf, (size_t)n) == 0) && !leave;
 }
 
-/* Until the guest closes FD. Unless STAYS, the end of standard input is sent to the guest. */
+/*
+ * Forward standard input to FD and FD to standard output, until the guest closes FD. If !STAYS, the
+ * guest is sent the end of standard input, too.
+ */
 static void forward_stdio(int fd, bool terminal, bool stays)
 {
 	struct pollfd polls[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };

@@ -5,15 +5,15 @@
 #include "guest/control/ask.h"
 
 /*
- * Give the guest a socket with WORD ("console", "gdb"), and connect it with standard input and
- * output until the guest closes it. A terminal is raw meanwhile, and Ctrl-] leaves. Returns 0, or
- * -1.
+ * Send the guest's process WORD ("console" or "gdb") with a socket, and connect the socket with
+ * standard input and output until the other side closes it. A terminal is raw meanwhile, and Ctrl-]
+ * ends the connection. Returns 0, or -1.
  */
 int attach_stdio(const struct ask_guest *g, const char *word, struct errbuf *err);
 
 /*
- * Save the guest in the new file PATH, and end it, or let it go on if CONTINUES. On failure it goes
- * on, and there is no file.
+ * Save the guest in the new file PATH. Then the guest ends, or goes on if CONTINUES. On failure the
+ * guest goes on, and there is no file.
  */
 int attach_save(const struct ask_guest *g, const char *path, bool continues, struct errbuf *err);
 

@@ -21,15 +21,15 @@ static const char usage_text[] =
 	"       nodeosctl guest save [--continue] [GUEST] FILE\n"
 	"       nodeosctl guest restore FILE [OPTION]...\n"
 	"       nodeosctl guest gdb [--pipe] [GUEST] [ARGUMENT]...\n"
-	"Look at whole guests of your own on this host, save and restore them.\n"
+	"List your whole guests on this host, attach to them, save and restore them.\n"
 	"\n"
-	"  list         list them, with their CPUs, memory, and exits as KVM counts them\n"
-	"  console      watch the serial console, and type there\n"
+	"  list         list your guests with their CPUs, memory, and exits that KVM counts\n"
+	"  console      watch a guest's serial console, and type there\n"
 	"  save         save a guest with an image in FILE, and end it\n"
 	"  restore      let a saved guest go on, on CPUs that this process may use\n"
-	"  gdb          debug its kernel\n"
+	"  gdb          debug a guest's kernel\n"
 	"\n"
-	"GUEST is a number of the list; it can be left out if there is one guest.\n"
+	"GUEST is a number that the list shows. It can be left out if you have only one guest.\n"
 	"\n"
 	"  -j, --json           of list: print a JSON array\n"
 	"      --continue       of save: let the guest go on\n"
@@ -61,7 +61,7 @@ static int show_console(const char *word)
 	return 0;
 }
 
-/* WORDS are [GUEST] FILE. */
+/* WORDS: [GUEST] FILE */
 static int save_guest(const struct control_options *o, int n, char **words)
 {
 	struct ask_guest g;
@@ -77,7 +77,7 @@ static int save_guest(const struct control_options *o, int n, char **words)
 	return 0;
 }
 
-/* WORDS are FILE and options of nodeos-guest. */
+/* WORDS: FILE [OPTION OF nodeos-guest]... */
 static int restore_guest(const struct control_options *o, int n, char **words)
 {
 	const char *program = o->program ? o->program : RUNNER;
@@ -100,7 +100,7 @@ static int restore_guest(const struct control_options *o, int n, char **words)
 	return rc;
 }
 
-/* Become gdb, which starts this program once more to reach the guest. */
+/* Execute gdb, which reaches the guest through a second process of this program. */
 static int become_gdb(const struct ask_guest *g, int n, char **words)
 {
 	char self[PATH_MAX], target[PATH_MAX + 64];
@@ -124,7 +124,7 @@ static int become_gdb(const struct ask_guest *g, int n, char **words)
 	return guest_message(1, "gdb: %s", strerror(errno));
 }
 
-/* WORDS are [GUEST] and arguments of gdb. */
+/* WORDS: [GUEST] [ARGUMENT OF gdb]... */
 static int debug_guest(const struct control_options *o, int n, char **words)
 {
 	bool named = n > 0 && *words[0] && strspn(words[0], "0123456789") == strlen(words[0]);
@@ -140,7 +140,7 @@ static int debug_guest(const struct control_options *o, int n, char **words)
 	return attach_stdio(&g, "gdb", &err) < 0 ? guest_message(1, "%s", err.text) : 0;
 }
 
-/* Returns the exit status where the options end the command, or -1. */
+/* Returns -1 to go on, or the exit status if the command ends here (--help, a wrong option). */
 static int parse_control_options(struct control_options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -174,7 +174,7 @@ static int parse_control_options(struct control_options *o, int argc, char **arg
 	return -1;
 }
 
-/* Refuse an option of another verb. */
+/* Refuse options that VERB does not have. */
 static int check_verb(const struct control_options *o, const char *verb)
 {
 	if (o->json && strcmp(verb, "list") != 0)
@@ -215,7 +215,7 @@ int guest_control(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	if (*verb != '-') { /* options come behind the verb */
+	if (*verb != '-') { /* the options follow the verb */
 		argc--;
 		argv++;
 	}
@@ -224,7 +224,7 @@ int guest_control(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	if (*verb == '-')
-		return refuse_usage_of_guest("a command comes first, before", verb);
+		return refuse_usage_of_guest("the command (such as list) must come before", verb);
 	rc = check_verb(&o, verb);
 	return rc ? rc : run_verb(&o, verb, argc - optind, argv + optind);
 }

@@ -11,7 +11,7 @@ static const char *const counted[COUNTS] = {
 	"exits", "halt_exits", "io_exits", "irq_exits", "mmio_exits", "signal_exits",
 };
 
-/* Add the values of STATS, those of one CPU. */
+/* Add the values of STATS, the counts of one CPU, to SUM, and note in HAS which exist. */
 static void add_cpu_counts(int64_t sum[COUNTS], bool has[COUNTS], struct json_object *stats)
 {
 	for (size_t i = 0; i < json_object_array_length(stats); i++) {

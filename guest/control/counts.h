@@ -6,16 +6,18 @@
 #include "guest/qmp.h"
 
 /*
- * What KVM counts for the CPUs of the guest, by QEMU: a JSON object of the sums over all CPUs
- * (exits, halt_exits, io_exits, irq_exits, mmio_exits, signal_exits), as far as this processor's
- * KVM has them. The caller frees it. Returns NULL where QEMU does not know (before 7.1), and
- * for an emulated guest.
+ * Ask QEMU for KVM's counts of the guest's CPUs. Returns a JSON object with the sums over all CPUs
+ * of exits, halt_exits, io_exits, irq_exits, mmio_exits and signal_exits, as far as KVM has them on
+ * this processor; it is empty for an emulated guest. The caller frees it. Returns NULL if QEMU does
+ * not know the command (before 7.1).
  */
 char *counts_take(struct qmp *q, struct errbuf *err);
 
 struct json_object;
 
-/* The object for LIST, QEMU's answer, to be freed; NULL when out of memory. */
+/*
+ * Make this object from LIST, QEMU's answer. The caller frees it. Returns NULL when out of memory.
+ */
 char *counts_sum(struct json_object *list);
 
 #endif

@@ -16,7 +16,7 @@
 
 #include "base/fileio.h"
 
-#define NUMBER_LENGTH 20 /* of a job or step, which the environment says */
+#define NUMBER_LENGTH 20 /* limit of digits of a job or step in the environment */
 
 /* The bytes of a page of the guest's memory. */
 static int64_t page_size(const struct guest_plan *plan)
@@ -84,10 +84,13 @@ int facts_make(const struct guest_plan *plan, unsigned ranks, pid_t qemu, int pi
 	if (rc == 0)
 		return fd;
 	close(fd);
-	return errprintf(err, "the guest's facts: %s", strerror(errno));
+	return errprintf(err, "cannot write the guest's facts to memory: %s", strerror(errno));
 }
 
-/* The facts in the file NAME of a process's directory DIR_FD, NULL if it is another file. */
+/*
+ * Read the facts from the descriptor NAME in DIR_FD, the directory fd of a process in /proc.
+ * Returns NULL if the descriptor is not of a file with facts.
+ */
 static struct json_object *read_facts(int dir_fd, const char *name)
 {
 	static const char want[] = "/memfd:" FACTS_NAME " (deleted)";
@@ -111,7 +114,7 @@ static struct json_object *read_facts(int dir_fd, const char *name)
 	return NULL;
 }
 
-/* The facts of process PID, NULL if it runs no guest of this user. */
+/* Read the facts of the process PID. Returns NULL if it runs no guest of this user. */
 static struct json_object *facts_of_process(const char *pid)
 {
 	struct json_object *facts = NULL;
@@ -123,7 +126,7 @@ static struct json_object *facts_of_process(const char *pid)
 
 	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* root could read those of others, too, but what they say is not to be trusted */
+	/* root could read other users' facts, too, but must not trust them */
 	dir = fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() ? fdopendir(fd) : NULL;
 	if (!dir) {
 		if (fd >= 0)

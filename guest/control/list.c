@@ -14,7 +14,10 @@
 
 #define TEXT 64
 
-/* The numbers of ARRAY, or of member KEY of its objects if KEY is not NULL, as "0-3". */
+/*
+ * Write the numbers of the array ARRAY of FACTS to OUT, such as "0-3". If KEY is not NULL, the
+ * array has objects whose member KEY is the number.
+ */
 static void format_numbers(char *out, struct json_object *facts, const char *array, const char *key)
 {
 	static char list[IDSET_LIST_MAX];
@@ -66,7 +69,7 @@ static void format_guest_size(char *out, int64_t bytes)
 	snprintf(out, TEXT, "%" PRId64 "%.*s", bytes, i >= 0, i >= 0 ? unit + i : "");
 }
 
-/* JOB.STEP, "-" outside of Slurm. */
+/* Write "JOB.STEP" to OUT, or "-" outside of Slurm. */
 static void format_step(char *out, struct json_object *facts)
 {
 	struct json_object *job = NULL, *step = NULL;
@@ -80,7 +83,7 @@ static void format_step(char *out, struct json_object *facts)
 		snprintf(out, TEXT, "-");
 }
 
-/* What KVM counts for the guest, or why that is not known. */
+/* Ask for KVM's counts of the guest. Returns a JSON object, NULL if they are unknown. */
 static struct json_object *counts_of(pid_t pid, struct json_object *facts)
 {
 	const struct ask_guest g = { .pid = pid, .pipe = (int)number_fact(facts, "pipe") };
@@ -126,7 +129,7 @@ static void add_guest(pid_t pid, struct json_object *facts, void *arg)
 
 	json_object_object_add(facts, "guest", json_object_new_int(pid));
 	json_object_object_add(facts, "counts", counts);
-	json_object_object_del(facts, "pipe"); /* of interest to this program only */
+	json_object_object_del(facts, "pipe"); /* only this program can use it */
 	json_object_array_add(arg, json_object_get(facts));
 }
 
@@ -138,7 +141,7 @@ int list_guests(bool json)
 	if (!json) {
 		facts_each(print_guest, &any);
 		if (!any)
-			puts("no guest of yours on this host");
+			puts("you have no guest on this host");
 		return 0;
 	}
 	all = json_object_new_array();

@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ANSWER_MS 20000 /* that the guest's process, which also forwards its console, may need */
+#define ANSWER_MS 20000 /* the guest's process also forwards its console, so it may be late */
 #define SOCKET_NAME "socket"
 
 static bool is_own(int fd)
@@ -30,7 +30,7 @@ int meeting_accept(const char *line)
 	char dir[64], end;
 	int pid, n, fd;
 
-	/* the directory is one of mkdtemp(), as below */
+	/* meeting_ask() has made the directory with mkdtemp() */
 	if (sscanf(line, "%d /tmp/%63[A-Za-z0-9.-]%c", &pid, dir, &end) != 2)
 		return -1;
 	n = snprintf(name.sun_path, sizeof(name.sun_path), "/proc/%d/root/tmp/%s/" SOCKET_NAME, pid,
@@ -55,7 +55,7 @@ static int write_pipe(pid_t pid, int fd, const char *dir, struct errbuf *err)
 	out = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (out < 0)
 		return errprintf(err, "guest %d: %s", pid, strerror(errno));
-	memset(line + n, '\0', sizeof(line) - (size_t)n); /* all lines are of one size */
+	memset(line + n, '\0', sizeof(line) - (size_t)n); /* all lines have the same size */
 	if (fstat(out, &st) < 0 || !S_ISFIFO(st.st_mode))
 		errprintf(err, "guest %d has ended", pid);
 	else if (write(out, line, sizeof(line)) != (ssize_t)sizeof(line))
@@ -66,7 +66,7 @@ static int write_pipe(pid_t pid, int fd, const char *dir, struct errbuf *err)
 	return n == 0 ? 0 : -1;
 }
 
-/* Wait at LISTENER for the process PID. */
+/* Wait until the guest's process PID connects to LISTENER. Returns the connection, or -1. */
 static int wait_for_guest(int listener, pid_t pid, struct errbuf *err)
 {
 	struct pollfd one = { .fd = listener, .events = POLLIN };
@@ -79,7 +79,7 @@ static int wait_for_guest(int listener, pid_t pid, struct errbuf *err)
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return errprintf(err, "guest %d: another process has answered", pid);
+	return errprintf(err, "guest %d: a process of another user has answered", pid);
 }
 
 int meeting_ask(pid_t pid, int fd, struct errbuf *err)
@@ -91,7 +91,7 @@ int meeting_ask(pid_t pid, int fd, struct errbuf *err)
 	bool named;
 
 	if (listener < 0 || !mkdtemp(dir)) {
-		errprintf(err, "a socket in /tmp: %s", strerror(errno));
+		errprintf(err, "cannot make a socket in /tmp: %s", strerror(errno));
 		if (listener >= 0)
 			close(listener);
 		return -1;
@@ -101,7 +101,7 @@ int meeting_ask(pid_t pid, int fd, struct errbuf *err)
 	named = bind(listener, (struct sockaddr *)&name, sizeof(name)) == 0;
 	umask(mask);
 	if (!named || listen(listener, 1) < 0)
-		errprintf(err, "a socket in /tmp: %s", strerror(errno));
+		errprintf(err, "cannot make a socket in /tmp: %s", strerror(errno));
 	else if (write_pipe(pid, fd, dir, err) == 0)
 		got = wait_for_guest(listener, pid, err);
 	unlink(name.sun_path);

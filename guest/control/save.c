@@ -11,7 +11,7 @@
 #include "guest/control/attach.h"
 #include "guest/saved.h"
 
-/* Write what QEMU sends to FROM behind the first bytes of the file. */
+/* Copy what QEMU sends on the socket FROM to FILE, behind the room for the head. */
 static int copy_state(int file, int from, struct errbuf *err)
 {
 	static char buf[1u << 16];
@@ -25,7 +25,7 @@ static int copy_state(int file, int from, struct errbuf *err)
 	return 0;
 }
 
-/* Write the first bytes last: without them the file is no saved guest. */
+/* Write the head of FILE. It is written last: without it the file is no saved guest. */
 static int write_saved_head(int file, const char *text, struct errbuf *err)
 {
 	size_t n = strlen(SAVED_MARK), len = strlen(text);
@@ -47,7 +47,7 @@ static int write_saved_head(int file, const char *text, struct errbuf *err)
 	return rc;
 }
 
-/* Let QEMU write the guest to FILE. Returns the connection to its process, or -1. */
+/* Let QEMU write the guest to FILE. Returns the connection to the guest's process, or -1. */
 static int write_guest(const struct ask_guest *g, int file, struct errbuf *err)
 {
 	char *text = NULL;
@@ -76,8 +76,8 @@ int attach_save(const struct ask_guest *g, const char *path, bool continues, str
 	int file, fd;
 
 	if (continues && g->disk)
-		return errprintf(err, "a guest with a disk cannot go on beside its saved state, as "
-				      "it would change the disk");
+		return errprintf(err, "--continue is not for a guest with a disk: it would change "
+				      "the disk that the saved guest needs");
 	file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600);
 	if (file < 0)
 		return errprintf(err, "%s: %s", path, strerror(errno));
@@ -93,7 +93,7 @@ int attach_save(const struct ask_guest *g, const char *path, bool continues, str
 	}
 	if (ask_further(fd, continues ? "continue" : "end", err) < 0) {
 		close(fd);
-		return errwrap(err, "%s is complete, but", path);
+		return errwrap(err, "%s is complete, but the guest does not confirm it", path);
 	}
 	close(fd);
 	return 0;

@@ -16,7 +16,7 @@
 #include "guest/control/facts.h"
 #include "guest/control/meeting.h"
 
-#define ANSWER_MS 10000 /* QEMU answers at once, unless the host is very busy */
+#define ANSWER_MS 10000 /* QEMU answers at once if the host is not very busy */
 
 int serve_open(struct serve *s, const struct guest_plan *plan, unsigned ranks, pid_t qemu,
 	       struct errbuf *err)
@@ -93,19 +93,19 @@ static void meet_command(struct serve *s)
 		close(fd);
 }
 
-/* Begin a save to the socket TO. */
+/* Stop the guest and let QEMU write it to the socket TO. Returns 0, or -1: the guest goes on. */
 static int begin_save(struct serve *s, int to, struct errbuf *err)
 {
 	static const char events[] =
 		"{\"capabilities\":[{\"capability\":\"events\",\"state\":true}]}";
-	/* the guest stands still: there is no reason to leave bandwidth to it */
+	/* the guest stands still, so the save may take all bandwidth */
 	static const char fast[] = "{\"max-bandwidth\":1099511627776}";
 
 	if (!s->saved)
 		return errprintf(err, "a guest that runs programs cannot be saved: their files, "
 				      "input and output are the host's");
 	if (s->save != SERVE_RUNS)
-		return errprintf(err, "another command saves it");
+		return errprintf(err, "another command is saving this guest");
 	s->qmp->migration = QMP_MIGRATION_NONE;
 	if (qmp_call(s->qmp, "stop", NULL, err) < 0)
 		return -1;
@@ -157,7 +157,7 @@ static void end_saved(struct serve *s)
 	qmp_send(s->qmp, "quit");
 }
 
-/* Do what WORD asks, with a descriptor GIVEN (-1: none), which becomes -1 if it is kept. */
+/* Do what WORD asks. *GIVEN is the descriptor that came with it (-1: none); -1 afterwards: kept. */
 static int obey(struct serve *s, unsigned peer, const char *word, int *given, struct errbuf *err)
 {
 	bool decides = s->save == SERVE_WRITTEN && s->saver == peer;
@@ -171,7 +171,8 @@ static int obey(struct serve *s, unsigned peer, const char *word, int *given, st
 		go_on(s);
 	} else if (*given >= 0 && strcmp(word, "console") == 0) {
 		if (console_add(s->console, *given) < 0)
-			return errprintf(err, "%d others watch its console", CONSOLE_PEERS);
+			return errprintf(err, "%d commands watch its console, and no more can",
+					 CONSOLE_PEERS);
 		*given = -1;
 	} else if (*given >= 0 && strcmp(word, "gdb") == 0) {
 		if (begin_gdb(s, *given, err) < 0)
@@ -183,7 +184,10 @@ static int obey(struct serve *s, unsigned peer, const char *word, int *given, st
 		s->save = SERVE_SAVES;
 		s->saver = peer;
 	} else {
-		return errprintf(err, "this release knows no \"%.20s\"", word);
+		return errprintf(err,
+				 "unexpected word \"%.20s\": is nodeosctl of another release than "
+				 "the guest's nodeos-guest?",
+				 word);
 	}
 	answer(s, peer, "ok");
 	return 0;
@@ -209,7 +213,7 @@ static void take_command(struct serve *s, unsigned peer)
 		close(given);
 }
 
-/* Has QEMU written the guest, or failed to? */
+/* If QEMU has written the guest, or has failed, report it to the command. */
 static void look_at_save(struct serve *s)
 {
 	struct errbuf err = { 0 };
@@ -229,9 +233,9 @@ static void look_at_save(struct serve *s)
 			return;
 		}
 	}
-	answer(s, s->saver, "no QEMU could not write all of the guest%s%s", *err.text ? ": " : "",
+	answer(s, s->saver, "no QEMU could not write the whole guest%s%s", *err.text ? ": " : "",
 	       err.text);
-	s->save = SERVE_WRITTEN; /* nothing is to be cancelled */
+	s->save = SERVE_WRITTEN; /* go_on() has nothing to cancel */
 	go_on(s);
 }
 

@@ -159,7 +159,7 @@ def tool(build, *words):
 
 
 def test_saved(build, cpus):
-    """A counter in a guest goes on after the guest was saved and restored, with the same CPUs."""
+    """A saved and restored guest goes on counting, on as many CPUs as before."""
     guest = Guest(build, "--memory=128M")
     guest.wait_for("^ready")
     guest.write("next")
@@ -168,13 +168,13 @@ def test_saved(build, cpus):
     listed = [g for g in json.loads(tool(build, "list", "--json")[1]) if g["guest"] == pid]
     ok(
         len(listed) == 1 and listed[0]["cpus"] == cpus and listed[0]["emulated"],
-        "nodeosctl guest list has the guest with its CPUs",
+        "nodeosctl guest list has the guest and its CPUs",
         listed,
     )
     begin = time.monotonic()
     code, _, err = tool(build, "save", "--continue", pid, "running")
     took = time.monotonic() - begin
-    ok((code, err) == (0, ""), f"a running guest is saved, in {took:.1f} s", err)
+    ok((code, err) == (0, ""), f"a running guest is saved ({took:.1f} s)", err)
     guest.write("next")
     ok(guest.wait_for(r"^number 2"), "a guest that was saved with --continue goes on")
     if shutil.which("gdb"):
@@ -198,11 +198,11 @@ def test_saved(build, cpus):
     else:
         skip("gdb", "no gdb here")
     code, _, err = tool(build, "save", pid, "ended")
-    ok((code, err) == (0, ""), "a guest is saved a second time", err)
+    ok((code, err) == (0, ""), "a guest that was saved is saved once more", err)
     code, err, _ = guest.end()
     ok(
         (code, err) == (0, "nodeos-guest: the guest is saved, and has ended here\n"),
-        "a guest that is saved ends with 0",
+        "a guest that is saved without --continue ends with 0",
         (code, err),
     )
     restore = [f"{build}/nodeosctl", "guest", "restore", f"--program={build}/nodeos-guest"]
@@ -210,22 +210,30 @@ def test_saved(build, cpus):
         guest = Guest(build, words=[*restore, file])
         guest.write("next")
         found = guest.wait_for(r"^number (\d+)")
-        ok(found and found[1] == str(number), f"{file}: the number goes on", guest.lines[-9:])
+        ok(
+            found and found[1] == str(number),
+            f"a guest restored from {file} goes on counting from its saved number",
+            guest.lines[-9:],
+        )
         _, seen = threads(guest.process.pid)
         ok(
             [seen.get(f"CPU {i}/TCG") for i in range(len(cpus))] == [[c] for c in cpus],
-            f"{file}: the CPUs of the guest are bound again",
+            f"the CPUs of the guest restored from {file} are bound",
             seen,
         )
         guest.write("poweroff")
         code, err, took = guest.end()
-        ok((code, err) == (0, ""), f"{file}: it ends as a booted one, {took:.0f} s", (code, err))
+        ok(
+            (code, err) == (0, ""),
+            f"the guest restored from {file} ends with 0 ({took:.0f} s)",
+            (code, err),
+        )
     if len(cpus) > 1:
         guest = Guest(build, words=[*restore, "ended", f"--cpus={cpus[0]}"])
         code, err, _ = guest.end()
         ok(
             code == 125 and "restore it on as many CPUs" in err,
-            "on other CPUs it is refused",
+            f"a restore on one CPU instead of {len(cpus)} is refused",
             (code, err),
         )
 

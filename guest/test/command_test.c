@@ -173,9 +173,9 @@ static void test_incoming(void)
 	image.disk = (char *)"/d";
 	plan.incoming = true;
 	plan.incoming_fd = 9;
-	ok(strstr(line(), " -incoming fd:9"), "a saved guest is read from its socket");
+	ok(strstr(line(), " -incoming fd:9"), "a saved guest is read from the socket of PLAN");
 	plan.incoming = false;
-	ok(!strstr(line(), "-incoming"), "another one boots");
+	ok(!strstr(line(), "-incoming"), "without a saved guest QEMU reads none");
 }
 
 int main(void)

@@ -38,14 +38,14 @@ def tool(*words, text="", **more):
 
 
 def start(words, *options):
-    """A guest that has begun, as its first line says."""
+    """Start a guest and wait for its first line: then it has begun."""
     guest = Guest(f"print=up\\n {words}", *options)
     guest.wait_for_line()
     return guest
 
 
 def own(guest):
-    """What the list says of GUEST; the guest may not be in it yet."""
+    """Wait until GUEST is in the list. Returns its object in the list."""
     for _ in range(500):
         listed = json.loads(tool("list", "--json")[1])
         found = [g for g in listed if g["guest"] == guest.process.pid]
@@ -56,7 +56,7 @@ def own(guest):
 
 
 def restored(file, *options, **more):
-    """The guest of FILE, whose console are pipes."""
+    """Restore the guest of FILE, with pipes for its console."""
     guest = Guest.__new__(Guest)
     guest.process = subprocess.Popen(
         [
@@ -104,18 +104,18 @@ def test_list():
         (code, err) == (0, "")
         and [f"{guest.process.pid}", "-", "image", f"{CPUS[-1]}", "64M", "4K", "21"]
         in [line.split()[:4] + line.split()[5:] for line in out.splitlines()],
-        "the list without --json says the same",
+        "the list without --json has the same facts",
         out,
     )
     mode = os.stat(f"/proc/{guest.process.pid}/fd").st_mode & 0o777
-    ok(mode == 0o500, "other users cannot look for the pipe of a guest", oct(mode))
+    ok(mode == 0o500, "other users cannot see the descriptors of a guest's process", oct(mode))
     guest.process.terminate()
     guest.end()
     ok(own_ended(guest), "a guest that has ended is not in the list")
 
 
 def alone(guest=None):
-    """Are there no other guests of this user on this host, of other tests for example?"""
+    """Return whether this user has no guest but GUEST on this host, for example of another test."""
     pids = [g["guest"] for g in json.loads(tool("list", "--json")[1])]
     return pids == ([guest.process.pid] if guest else [])
 
@@ -131,7 +131,7 @@ def test_step():
     seen = own(guest)
     ok(
         (seen["job"], seen["step"], seen["counts"]) == ("7", "0", None),
-        "the list has the step, and no counts where QEMU does not have them",
+        "the list has the job and step, and null for counts that QEMU does not have",
         seen,
     )
     out = tool("list")[1]
@@ -150,60 +150,76 @@ def test_console():
         stdout=subprocess.PIPE,
         text=True,
     )
-    ok(first.stdout.readline() == "up\n", "who attaches to the console sees its last lines")
+    ok(
+        first.stdout.readline() == "up\n",
+        "nodeosctl guest console prints the last lines of the console",
+    )
     first.stdin.write("next\n")
     first.stdin.flush()
-    ok(first.stdout.readline() == "number 1\n", "a line that is typed there reaches the guest")
-    ok(guest.wait_for_line() == "number 1\n", "the guest's own output goes on")
+    ok(
+        first.stdout.readline() == "number 1\n",
+        "a line typed to nodeosctl guest console reaches the guest",
+    )
+    ok(
+        guest.wait_for_line() == "number 1\n",
+        "the output of nodeos-guest goes on beside nodeosctl guest console",
+    )
     first.stdin.close()
     guest.process.stdin.write(b"next\n")
     guest.process.stdin.flush()
     ok(
         first.stdout.readline() == "number 2\n",
-        "output comes after the end of the command's standard input",
+        "nodeosctl guest console prints output after the end of its standard input",
     )
     guest.process.stdin.write(b"end\n")
     guest.process.stdin.flush()
-    ok(first.wait(timeout=60) == 0, "the console's end is that of the command")
+    ok(first.wait(timeout=60) == 0, "nodeosctl guest console ends with 0 when the guest ends")
     code, out, err = guest.end()
-    ok(code == 0, "a guest with a second console ends as one without", (code, out, err))
+    ok(code == 0, "a guest with a second console ends with 0", (code, out, err))
 
 
 def test_save():
     guest = start("count poweroff")
     own(guest)
-    ok(ask(guest, "next") == "number 1\n", "the guest counts")
+    ok(ask(guest, "next") == "number 1\n", "a new guest counts from 1")
     code, out, err = tool("save", "--continue", guest.process.pid, "first")
-    ok((code, out, err) == (0, "", ""), "a guest is saved", (code, out, err))
+    ok(
+        (code, out, err) == (0, "", ""),
+        "nodeosctl guest save --continue ends with 0, without a message",
+        (code, out, err),
+    )
     mode = os.stat("first").st_mode & 0o777
-    ok(mode == 0o600, "only its user reads the file of a saved guest", oct(mode))
+    ok(mode == 0o600, "the file of a saved guest has mode 0600", oct(mode))
     ok(ask(guest, "next") == "number 2\n", "a guest that was saved with --continue goes on")
     code, _, err = tool("save", guest.process.pid, "first")
     ok(
         (code, err) == (1, "nodeosctl: guest: first: File exists\n"),
-        "an existing file is not overwritten",
+        "a save to an existing file is refused",
         err,
     )
     if alone(guest):
         code, _, err = tool("save", "second")
-        ok((code, err) == (0, ""), "the only guest needs no name", err)
+        ok((code, err) == (0, ""), "nodeosctl guest save without GUEST saves the only guest", err)
     else:
-        skip("the only guest needs no name", "this user has other guests on this host")
+        skip(
+            "nodeosctl guest save without GUEST saves the only guest",
+            "this user has other guests on this host",
+        )
         tool("save", guest.process.pid, "second")
     code, out, err = guest.end()
     ok(
         (code, err) == (0, "nodeos-guest: the guest is saved, and has ended here\n"),
-        "without --continue it ends with 0",
+        "a guest that is saved without --continue ends with 0 and a message",
         (code, err),
     )
     for file, number in (("first", 2), ("second", 3), ("first", 2)):
         guest = restored(file)
         ok(
             ask(guest, "next") == f"number {number}\n",
-            f"a guest that is restored from {file} goes on where it was",
+            f"the guest restored from {file} goes on from its saved number",
         )
         code, _, err = guest.end(b"end\n")
-        ok((code, err) == (0, ""), "a restored guest ends as another one", (code, err))
+        ok((code, err) == (0, ""), "a restored guest ends with 0, without a message", (code, err))
 
 
 def test_refusals():
@@ -211,12 +227,12 @@ def test_refusals():
     own(guest)
     code, _, err = tool("save", guest.process.pid, "third")
     ok(
-        (code, err) == (1, "nodeosctl: guest: QEMU could not write all of the guest\n"),
-        "a save that fails says so",
+        (code, err) == (1, "nodeosctl: guest: QEMU could not write the whole guest\n"),
+        "a save that QEMU fails to write ends with 1 and a message",
         (code, err),
     )
     ok(not os.path.exists("third"), "a save that fails leaves no file")
-    ok(ask(guest, "next") == "number 1\n", "the guest of a save that fails goes on")
+    ok(ask(guest, "next") == "number 1\n", "the guest goes on after a save that fails")
     guest.end(b"end\n")
     guest = start("slowsave count poweroff")
     own(guest)
@@ -228,18 +244,18 @@ def test_refusals():
     time.sleep(0.5)
     code, _, err = tool("save", guest.process.pid, "fifth")
     ok(
-        (code, err) == (1, "nodeosctl: guest: another command saves it\n"),
-        "two saves at once are refused",
+        (code, err) == (1, "nodeosctl: guest: another command is saving this guest\n"),
+        "a second save of a guest is refused during the first",
         (code, err),
     )
     saver.kill()
     saver.wait()
-    ok(ask(guest, "next") == "number 1\n", "the guest goes on if the save is killed")
+    ok(ask(guest, "next") == "number 1\n", "the guest goes on if its save is killed")
     code, _, err = restored("fourth").end()
     ok(
         (code, err)
-        == (125, "nodeos-guest: fourth: not a saved guest, or one whose save was interrupted\n"),
-        "a file that is not complete is not restored",
+        == (125, "nodeos-guest: fourth: no saved guest, or one whose save was interrupted\n"),
+        "the file of an interrupted save is refused",
         (code, err),
     )
     guest.end(b"end\n")
@@ -254,41 +270,41 @@ def test_refusals():
         and err
         == "nodeosctl: guest: a guest that runs programs cannot be saved: their files, input and"
         " output are the host's\n",
-        "a guest with programs is not saved",
+        "a save of a guest that runs programs is refused",
         (code, err),
     )
     guest.process.send_signal(signal.SIGUSR1)
     guest.end()
     if not alone():
-        skip("without a guest", "this user has other guests on this host")
+        skip("a user without guests", "this user has other guests on this host")
         return
     code, _, err = tool("console")
     ok(
         (code, err) == (1, "nodeosctl: guest: you have no guest on this host\n"),
-        "without a guest there is no console",
+        "nodeosctl guest console is refused without a guest",
         (code, err),
     )
     code, out, _ = tool("list")
-    ok((code, out) == (0, "no guest of yours on this host\n"), "the list says that it is empty")
+    ok((code, out) == (0, "you have no guest on this host\n"), "an empty list is a message")
 
 
 def test_other_places():
-    """A guest is only restored where it sees what it has seen."""
+    """A guest is restored only where it sees the same machine, QEMU and files as before."""
     env = dict(os.environ, STAND_IN_QEMU="7.2")
     code, _, err = restored("first", env=env).end()
     ok(
         code == 125
         and err
-        == "nodeos-guest: the guest was saved by QEMU 10.0, and this is 7.2: restore it where that"
-        " is\n",
-        "another QEMU is refused",
+        == "nodeos-guest: the guest was saved by QEMU 10.0, and this is 7.2: restore it where the"
+        " former is\n",
+        "a restore with another version of QEMU is refused",
         (code, err),
     )
     if len(CPUS) > 1:
         code, _, err = restored("first", f"--cpus={CPUS[0]}").end()
         ok(
             code == 125 and "restore it on as many CPUs and memory nodes" in err,
-            "other numbers of CPUs are refused",
+            "a restore on fewer CPUs is refused",
             (code, err),
         )
     with open("first", "rb") as f:
@@ -297,8 +313,8 @@ def test_other_places():
         f.write(whole[: 128 << 10])
     code, _, err = restored("cut").end()
     ok(
-        code == 125 and "the saved guest cannot be loaded" in err,
-        "a file that is cut is refused, as QEMU ends",
+        code == 125 and "QEMU cannot load the saved guest" in err,
+        "a file without QEMU's part is refused",
         (code, err),
     )
     with open("disk", "wb") as f:
@@ -313,14 +329,17 @@ def test_other_places():
     own(guest)
     code, _, err = tool("save", "--continue", guest.process.pid, "disked")
     ok(
-        code == 1 and "a guest with a disk cannot go on beside its saved state" in err,
-        "a guest with a disk does not go on beside its saved state",
+        code == 1 and "--continue is not for a guest with a disk" in err,
+        "save --continue is refused for a guest with a disk",
         (code, err),
     )
     code, _, err = tool("save", guest.process.pid, "disked")
-    ok((code, guest.end()[0]) == (0, 0), "a guest with a disk is saved", err)
+    ok((code, guest.end()[0]) == (0, 0), "a guest with a disk is saved, and ends with 0", err)
     guest = restored("disked")
-    ok(ask(guest, "next") == "number 1\n", "a guest with a disk is restored")
+    ok(
+        ask(guest, "next") == "number 1\n",
+        "a guest with a disk is restored if the disk is unchanged",
+    )
     guest.process.kill()
     guest.process.wait()
     with open("disk", "r+b") as f:
@@ -328,7 +347,7 @@ def test_other_places():
     code, _, err = restored("disked").end()
     ok(
         code == 125 and "has changed since the guest was saved" in err,
-        "a guest whose disk has changed is refused",
+        "a restore is refused if the guest's disk has changed",
         (code, err),
     )
 
@@ -340,7 +359,7 @@ def test_gdb():
         code, out, err = tool("gdb", "--pipe", guest.process.pid, text="$g#67")
         ok(
             (code, out.startswith("+$serves#00"), err) == (0, True, ""),
-            "gdb --pipe speaks with QEMU's server",
+            "gdb --pipe connects its standard input and output with QEMU's gdb server",
             (code, out, err),
         )
     os.makedirs("bin", exist_ok=True)
@@ -350,13 +369,17 @@ def test_gdb():
     env = dict(os.environ, PATH=os.path.abspath("bin") + ":" + os.environ["PATH"])
     code, out, err = tool("gdb", guest.process.pid, "vmlinux", env=env)
     want = f"<-ex><target remote | '{os.path.realpath(TOOL)}' guest gdb --pipe {guest.process.pid}>"
-    ok((code, out) == (0, want + "<vmlinux>"), "gdb is started with its target", (out, err))
+    ok(
+        (code, out) == (0, want + "<vmlinux>"),
+        "gdb is started with the guest as its target",
+        (out, err),
+    )
     guest.process.kill()
     guest.process.wait()
 
 
 def test_strangers():
-    """Rubbish in the pipe, sockets of others, and commands that do not read."""
+    """Wrong lines in the pipe, words without their sockets, and a console that does not read."""
     guest = start("count poweroff")
     pid = guest.process.pid
     own(guest)
@@ -383,28 +406,31 @@ def test_strangers():
         peer, _ = s.accept()
         for word in (b"x" * 5000, b"save", b"end", b"continue", b"gdb", b"console"):
             peer.send(word)
-            ok(peer.recv(1000).startswith(b"no "), f"{word[:8]} alone is refused")
+            ok(
+                peer.recv(1000).startswith(b"no "),
+                f"the message {word[:8]} without a socket is refused",
+            )
         peer.close()
         s.close()
-    ok(ask(guest, "next") == "number 1\n", "a guest goes on after rubbish in its pipe")
+    ok(ask(guest, "next") == "number 1\n", "a guest goes on after wrong lines in its pipe")
     deaf = subprocess.Popen([TOOL, "guest", "console", str(pid)], stdin=-1, stdout=-1)
     time.sleep(0.3)
     deaf.send_signal(signal.SIGSTOP)
     for _ in range(2, 400):
         ask(guest, "next")
-    ok(ask(guest, "next") == "number 400\n", "a console that is not read holds up nothing")
+    ok(ask(guest, "next") == "number 400\n", "a console that does not read delays nothing")
     deaf.kill()
     deaf.wait()
     if os.getuid() == 0:
         code, out, err = tool("console", pid, user=65534, group=65534, extra_groups=[])
         ok(
             code == 1 and f"you have no guest {pid} on this host" in err,
-            "another user does not find the guest",
+            "nodeosctl guest console of another user does not find the guest",
             (code, out, err),
         )
     guest.end(b"end\n")
     left = glob.glob("/tmp/nodeos-guest.*/socket")
-    ok(not left, "no socket is left in /tmp", left)
+    ok(not left, "no socket of the commands is left in /tmp", left)
 
 
 def test_usage():
@@ -416,15 +442,19 @@ def test_usage():
         (["console", "x"], 1, '"x" is not the number of a guest'),
         (["list", "--continue"], 2, '--continue is not for "list"'),
         (["save", "--json", "f"], 2, '--json is not for "save"'),
-        (["--json", "list"], 2, "a command comes first"),
+        (["--json", "list"], 2, "must come before"),
         (["restore", "/nonexistent", "--cpus=0"], 1, "nodeos-guest: No such file"),
     ):
         got, out, err = tool(*words)
-        ok((got, text in err) == (code, True), f"{' '.join(words) or 'no word'}: {text}", err)
+        ok(
+            (got, text in err) == (code, True),
+            f"nodeosctl guest {' '.join(words)}: exit status {code}, with {text}",
+            err,
+        )
     code, out, err = tool("restore", f"--program={GUEST}", "/nonexistent")
     ok(
         (code, err) == (125, "nodeos-guest: /nonexistent: No such file or directory\n"),
-        "a saved guest that is not there is refused",
+        "a restore of a missing file is refused",
         err,
     )
 

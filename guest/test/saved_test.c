@@ -17,7 +17,8 @@ static void test_shape(void)
 			  object, opt_device, device, opt_incoming, incoming, NULL };
 	char *shape = guest_saved_shape(words);
 
-	is(shape, "-smp 2,sockets=1\n-m 512M\n-device pvpanic\n", "the words that the guest sees");
+	is(shape, "-smp 2,sockets=1\n-m 512M\n-device pvpanic\n",
+	   "guest_saved_shape: keeps the options that the guest sees");
 	free(shape);
 }
 
@@ -37,14 +38,18 @@ static void test_text(void)
 	struct errbuf err = { 0 };
 	char *text = guest_saved_format(&s);
 
-	is_int(guest_saved_parse(&back, text, &err), 0, "the text of a saved guest is parsed");
-	is(back.image.kernel, "/k \"x\"", "the kernel is parsed");
-	is(back.image.append, "a b", "the command line is parsed");
-	ok(!back.image.disk && !back.image.iso && !back.image.initrd, "no other parts of an image");
-	ok(back.memory == UINT64_C(3) << 40 && back.emulated, "memory and processor are parsed");
-	is(back.qemu, "10.0", "QEMU's version is parsed");
-	is(back.shape, "-smp 1\n", "the shape is parsed");
-	ok(back.disk_bytes == 5 && back.disk_changed == s.disk_changed, "the disk's are parsed");
+	is_int(guest_saved_parse(&back, text, &err), 0,
+	       "guest_saved_parse: takes the text of guest_saved_format");
+	is(back.image.kernel, "/k \"x\"", "guest_saved_parse: gives the kernel");
+	is(back.image.append, "a b", "guest_saved_parse: gives the command line");
+	ok(!back.image.disk && !back.image.iso && !back.image.initrd,
+	   "guest_saved_parse: gives NULL for missing parts of an image");
+	ok(back.memory == UINT64_C(3) << 40 && back.emulated,
+	   "guest_saved_parse: gives the memory and whether QEMU emulates");
+	is(back.qemu, "10.0", "guest_saved_parse: gives QEMU's version");
+	is(back.shape, "-smp 1\n", "guest_saved_parse: gives the shape");
+	ok(back.disk_bytes == 5 && back.disk_changed == s.disk_changed,
+	   "guest_saved_parse: gives the size and time of change of the disk");
 	guest_saved_free(&back);
 	free(text);
 }
@@ -54,22 +59,22 @@ static void refused(const char *text, const char *what)
 	struct guest_saved s;
 	struct errbuf err = { 0 };
 
-	is_int(guest_saved_parse(&s, text, &err), -1, "%s", what);
+	is_int(guest_saved_parse(&s, text, &err), -1, "guest_saved_parse: refuses %s", what);
 	guest_saved_free(&s);
 }
 
 static void test_rubbish(void)
 {
-	refused("", "no object");
+	refused("", "an empty text");
 	refused("[]", "an array");
-	refused("{}", "no members");
+	refused("{}", "an object without members");
 	refused("{\"image\":{},\"memory\":\"1\",\"emulated\":true,\"qemu\":\"1\",\"processor\":"
 		"\"\","
 		"\"shape\":\"\",\"disk_bytes\":0,\"disk_changed\":0}",
-		"memory that is a text");
+		"a text for the size of memory");
 	refused("{\"image\":{},\"memory\":-1,\"emulated\":true,\"qemu\":\"1\",\"processor\":\"\","
 		"\"shape\":\"\",\"disk_bytes\":0,\"disk_changed\":0}",
-		"negative memory");
+		"a negative size of memory");
 }
 
 static void test_compare(void)
@@ -80,14 +85,18 @@ static void test_compare(void)
 	struct errbuf err = { 0 };
 
 	s.shape = guest_saved_shape(words);
-	is_int(guest_saved_compare(&s, words, &err), 0, "the same words");
-	is_int(guest_saved_compare(&s, others, &err), -1, "one CPU in place of two");
-	ok(strstr(err.text, "saved with \"-smp 2,sockets=1\", and would have \"-smp 1\" here"),
-	   "the message has the words of both");
+	is_int(guest_saved_compare(&s, words, &err), 0,
+	       "guest_saved_compare: allows the same words");
+	is_int(guest_saved_compare(&s, others, &err), -1,
+	       "guest_saved_compare: refuses one CPU instead of two");
+	ok(strstr(err.text, "saved with \"-smp 2,sockets=1\", and would get \"-smp 1\" here"),
+	   "guest_saved_compare: the message names both options");
 	s.emulated = false;
 	s.processor = (char *)"another one";
-	is_int(guest_saved_compare(&s, words, &err), -1, "another processor");
-	ok(strstr(err.text, "processor \"another one\""), "the message has the processor");
+	is_int(guest_saved_compare(&s, words, &err), -1,
+	       "guest_saved_compare: refuses another processor");
+	ok(strstr(err.text, "processor \"another one\""),
+	   "guest_saved_compare: the message names the processor");
 	free(s.shape);
 }
 
@@ -100,11 +109,12 @@ static void test_counts(void)
 		"{\"provider\":\"kvm\",\"stats\":[{\"name\":\"exits\",\"value\":5000000000}]}]");
 	char *text = counts_sum(list);
 
-	is(text, "{\"exits\":5000000007,\"halt_exits\":1}", "counts are sums over all CPUs");
+	is(text, "{\"exits\":5000000007,\"halt_exits\":1}",
+	   "counts_sum: adds the counts of all CPUs");
 	free(text);
 	json_object_put(list);
 	text = counts_sum(NULL);
-	is(text, "{}", "no answer, no counts");
+	is(text, "{}", "counts_sum: gives an empty object without an answer");
 	free(text);
 }
 

@@ -1,14 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A stand-in for QEMU: greets, answers, and does what the words of -append say, in their order:
-poweroff, reset, panic, quit, die, refuse (cont), deaf (ignore the power button), stubborn (also
-ignore quit), echo (a line of the console), pause, print=TEXT, count (for each line "next" of the
-console a number, one more than the last; any other line ends it), nosave, slowsave, nocounts.
-Without such an end it waits. The state that it saves is the number of "count". The variable
-STAND_IN_QEMU is its version.
-If it has ports of the agent, it is the agent, too, and does what each program's words say: exit=N,
-signal=N, fail, wait (for a signal, whose number is the exit code), cat, show (the program), cpus,
-limit=N (of its own), names (of the ports), initrd, off (the guest's power)."""
+"""A stand-in for QEMU. It greets, answers commands, and does what the words of -append say, in
+their order:
+  poweroff, reset, panic  end as QEMU does for such a guest
+  die          end with code 7
+  echo         send a line of the console back
+  pause        wait 0.2 s
+  print=TEXT   print TEXT on the console
+  count        answer each line "next" of the console with a number, one more than the last; any
+               other line ends the count
+Other words apply from the start:
+  refuse       answer "cont" with an error
+  deaf         ignore the power button; stubborn: ignore "quit", too
+  places       print the CPUs of the threads first
+  nosave, slowsave  fail to save; save without end
+  nocounts     do not know query-stats
+If no word ends it, it waits. The state that it saves is the number of "count". The environment
+variable STAND_IN_QEMU is its version.
+
+With ports of the agent it is also the agent, and does what the words of each program say: exit=N,
+signal=N, fail, wait (for a signal, whose number becomes the exit code), cat, show (the program),
+cpus, limit=N (the program's limit N), names (of the ports), initrd, off (the guest's power)."""
 
 import json
 import os
@@ -97,13 +109,14 @@ class StandIn:
         self.console = socket.socket(fileno=descriptor("console"))
         self.words = value("-append").split()
         self.threads = []
-        self.given = {}  # descriptors by their names
+        self.given = {}  # descriptors that getfd has named
         self.gdb = {}
         self.number = 0
         self.status = "prelaunch"
         incoming = value("-incoming").rpartition(":")[2]
         if incoming:
-            self.words = [w for w in self.words if not w.startswith("print=")]  # printed then
+            # the guest has printed these texts before the save
+            self.words = [w for w in self.words if not w.startswith("print=")]
             self.status = "inmigrate"
             threading.Thread(target=self.load, args=(int(incoming),), daemon=True).start()
 
@@ -135,7 +148,7 @@ class StandIn:
         self.qmp.sendall(json.dumps(message).encode() + b"\r\n")
 
     def start_cpus(self):
-        """Start a thread for each CPU. query-cpus-fast has their ids."""
+        """Start a thread for each CPU. query-cpus-fast gives the threads' ids."""
         for i in range(int(value("-smp").split(",")[0])):
             known = threading.Event()
 
@@ -177,14 +190,14 @@ class StandIn:
                 self.console.sendall(word[6:].encode("latin-1").decode("unicode_escape").encode())
 
     def show_places(self):
-        """The console's first line: affinities of the CPUs' threads, then of the first thread."""
+        """Print the CPUs of the threads of the guest's CPUs, then those of the first thread."""
         own = [sorted(os.sched_getaffinity(t)) for _, t in self.threads] + [
             sorted(os.sched_getaffinity(0))
         ]
         self.console.sendall(json.dumps(own).encode() + b"\n")
 
     def answer_of(self, command, arguments):
-        """What QEMU returns; a text is an error."""
+        """Return QEMU's answer; a text is an error, except for human-monitor-command."""
         if command == "cont" and "refuse" in self.words:
             return "not now"
         if command == "query-cpus-fast":

@@ -430,7 +430,7 @@ def group_control():
         )
         ok(
             r.code == 1
-            and r.out == "no guest of yours on this host\n"
+            and r.out == "you have no guest on this host\n"
             and "you have no guest" in r.err,
             f"control: {user} does not reach the guest",
             r.text,

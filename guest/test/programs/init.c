@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first process of a guest of boot.py: prints how many CPUs and memory nodes it has, then does
- * what the lines of the console say. Each line is one word; "next" prints a number, one more than
- * the last; "compute" keeps all CPUs busy; after an unknown word it ends, and the kernel panics.
+ * what the lines of the console say. Each line is one word. "next" prints a number, one more than
+ * the last. "compute" keeps all CPUs busy. After an unknown word the process ends, and the kernel
+ * panics.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static void print_file(const char *name, const char *path)
 		fclose(f);
 }
 
-/* A process that only computes, for each CPU. */
+/* Start a process for each CPU that computes for ever. */
 static void keep_busy(void)
 {
 	for (long i = sysconf(_SC_NPROCESSORS_ONLN); i > 0; i--)
@@ -39,7 +40,7 @@ int main(void)
 
 	mkdir("/sys", 0755);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
-	puts(""); /* the firmware leaves a line without an end */
+	puts(""); /* end the line that the firmware has begun */
 	print_file("cpus", "/sys/devices/system/cpu/online");
 	print_file("nodes", "/sys/devices/system/node/online");
 	puts("ready");
