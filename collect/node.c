@@ -132,7 +132,7 @@ static bool is_unchanged(struct json_object *node, struct json_object *before)
 	       number_of(node, "semi_devils") == number_of(before, "semi_devils");
 }
 
-/* Add an entry for HOST to NODES that is_unchanged() never finds unchanged. */
+/* Add an entry for HOST to NODES. is_unchanged() never finds this entry unchanged. */
 static void add_doubt(struct json_object *nodes, const char *host)
 {
 	struct json_object *entry = json_object_new_object();
@@ -177,8 +177,8 @@ static void visit_node(struct collect *c, const char *host, struct json_object *
 }
 
 /*
- * Add nodes on which no job reports any more, with numbers 0: a constraint on the numbers matches
- * no node that has none.
+ * Add nodes on which no job reports any more, with numbers 0. A node without numbers would match no
+ * constraint on them.
  */
 static void add_idle_nodes(struct collect *c)
 {

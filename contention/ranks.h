@@ -9,10 +9,11 @@
 #include "host/contention_message.h"
 
 /*
- * Find out which processes of this host are ranks, and which resources these use. The functions
- * read cgroup v2, and only files of /proc/PID that the kernel prints without the process's address
- * space. Users choose the names of their processes, and can end or move them at any time; so a
- * process that has ended or moved is no error.
+ * Find out which processes of this host are ranks, and which resources the ranks use. The
+ * functions read cgroup v2, and only files of /proc/PID that the kernel prints without the
+ * process's address space, except the command line of root's slurmstepd in a vnode. Users choose
+ * the names of their processes, and can end or move them at any time; so a process that has ended
+ * or moved is no error.
  *
  * Ranks of a step:
  *  - TASK: the process of a task of srun that started first. It represents all processes in its
@@ -21,7 +22,7 @@
  *    similar programs, which start the ranks of their own host), each child of a launcher, except
  *    other launchers, srun and ssh. Neither the launcher nor the first process of the directory is
  *    then a rank.
- *    In a vnode, each child of slurmstepd is a CHILD, too, as all processes are in one directory.
+ *    In a vnode, each child of slurmstepd is a CHILD, too: all processes are in one directory.
  *  - BUSY: any other process of the step, in a directory without a TASK, that used more than half
  *    a CPU between two scans. This process stays a rank as long as it lives.
  */

@@ -23,8 +23,8 @@ struct rank_task {
 	int dir; /* DIR, CPU_STAT, MEMORY, IO: descriptors; -1: not open */
 	int cpu_stat, memory, io;
 	/*
-	 * in a vnode: DIR is the vnode's, and this is the step's slurmstepd there, with its number
-	 * (struct process_seen); else 0
+	 * for a task in a vnode, whose DIR is the vnode's directory: PID and start (see struct
+	 * process_seen) of the step's slurmstepd in this vnode; otherwise 0
 	 */
 	pid_t stepd;
 	uint64_t stepd_start;
@@ -54,7 +54,7 @@ struct rank_step {
 	char path[CGROUP_PATH_MAX]; /* below the root of cgroup v2 */
 	/* false: the tasks are a batch script, an interactive shell or adopted sessions */
 	bool tasks_of_srun;
-	bool in_vnodes; /* it has a task for each vnode, with the vnode's name; PATH is not used */
+	bool in_vnodes; /* each task is the step's part in a vnode, with its name; PATH is unused */
 	unsigned n_tasks, n, n_idle;
 	unsigned next_task, next_rank; /* index at which the next search begins */
 	struct rank_task *task;

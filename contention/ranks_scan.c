@@ -288,7 +288,7 @@ static int scan_by_pid(const void *a, const void *b)
 	return (x->seen.pid > y->seen.pid) - (x->seen.pid < y->seen.pid);
 }
 
-/* Return the index of the parent of process I among the N processes P, sorted by pid, or -1. */
+/* Return the index of the parent of P[I] in P, which has N processes sorted by pid, or -1. */
 static int scan_parent(const struct scan_process *p, unsigned n, int i)
 {
 	const struct scan_process key = { .seen = { .pid = p[i].seen.parent } };
@@ -298,8 +298,8 @@ static int scan_parent(const struct scan_process *p, unsigned n, int i)
 }
 
 /*
- * Keep those of the N processes P of a vnode that STEPD has started, directly or not. Returns their
- * number, or -1 if out of memory.
+ * Keep those of the N processes P of a vnode that descend from process STEPD, and drop the others.
+ * Returns the number of kept processes, or -1 if out of memory.
  */
 static int scan_keep_started(struct scan_process *p, unsigned n, pid_t stepd)
 {
@@ -314,7 +314,7 @@ static int scan_keep_started(struct scan_process *p, unsigned n, pid_t stepd)
 		unsigned turns = 0;
 		bool started;
 
-		/* parents that are read one after the other could form a circle */
+		/* the parents were not all read at one time, so they could form a circle */
 		while (end >= 0 && is[end] == UNKNOWN && p[end].seen.parent != stepd && turns++ < n)
 			end = scan_parent(p, n, end);
 		started = end >= 0 && (p[end].seen.parent == stepd || is[end] == STARTED);
@@ -330,8 +330,9 @@ static int scan_keep_started(struct scan_process *p, unsigned n, pid_t stepd)
 }
 
 /*
- * Choose the ranks among the processes of a vnode, which begin at FROM: what the slurmstepd of task
- * I has started itself, or, if that is a launcher or a batch script, as in a task's directory.
+ * Choose the ranks of task I among the processes of its vnode, which begin at FROM. If the task is
+ * a batch script or has a launcher, choose them as in a task's directory. Otherwise the children of
+ * the task's slurmstepd are the ranks.
  */
 static void scan_choose_started(struct scan *l, unsigned i, unsigned from)
 {

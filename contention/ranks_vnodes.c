@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Find steps in vnodes. The slurmd of a vnode makes no cgroups, so all processes of a vnode are in
- * one directory, and a step is what its slurmstepd has started.
+ * one directory. The processes of a step are those that descend from its slurmstepd.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 #include "contention/ranks_impl.h"
 
 /*
- * In place of the inode of a step's directory, its job and step with this bit, which an inode of a
- * cgroup does not have.
+ * A step in vnodes has no directory. Its member "inode" is this bit, which no inode of a cgroup
+ * has, with the numbers of job and step.
  */
 #define VNODE_STEP (UINT64_C(1) << 63)
 #define VNODE_TITLE_MAX 128 /* bytes read of a process's command line */
@@ -21,13 +21,13 @@
 struct vnode_search {
 	struct ranks *r;
 	struct observed_node *node;
-	const char *name; /* the vnode's */
-	const char *path; /* its directory */
+	const char *name; /* name of the vnode */
+	const char *path; /* the vnode's directory in cgroup v2 */
 	struct errbuf *bad;
 	unsigned left; /* number of processes that may still be read */
 };
 
-/* Parse digits at *AT, and move *AT behind them. Returns 0, or -1. */
+/* Parse the number at *AT, and move *AT behind it. Returns 0, or -1. */
 static int vnode_number(const char **at, uint32_t *out)
 {
 	char *end;
@@ -62,8 +62,8 @@ int ranks_parse_title(const char *title, uint32_t *job, uint32_t *step)
 }
 
 /*
- * Read the title of process PID, which must be root's: a read of a command line waits for the
- * process's address space, which a user can hold.
+ * Read the title (command line) of process PID. The process must be root's: this read waits for the
+ * process's address space, which a user could hold for ever.
  */
 static int vnode_read_title(char title[VNODE_TITLE_MAX], int proc_fd, pid_t pid)
 {
@@ -80,7 +80,10 @@ static int vnode_read_title(char title[VNODE_TITLE_MAX], int proc_fd, pid_t pid)
 	return n > 0 ? 0 : -1;
 }
 
-/* Set the owner of SEEN from a child of slurmstepd that runs the user's program. */
+/*
+ * The search for the owner of the step SEEN. It is the owner of a child of STEPD that runs the
+ * user's program.
+ */
 struct vnode_owner {
 	const struct ranks *r;
 	pid_t stepd;
@@ -98,7 +101,7 @@ static void vnode_take_owner(pid_t pid, void *arg)
 		o->found = process_owner(&o->seen->uid, &o->seen->gid, o->r->source.fd, pid) == 0;
 }
 
-/* Observe what slurmstepd P has started of the step SEEN, when that is a program. */
+/* Observe the part of step SEEN that slurmstepd P has started, once a program of the user runs. */
 static void vnode_add_task(const struct vnode_search *v, const struct process_seen *p,
 			   struct observed_step *seen)
 {
@@ -125,7 +128,7 @@ static void vnode_add_task(const struct vnode_search *v, const struct process_se
 				O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Begin to observe the step of process PID, if that is a slurmstepd of root's. */
+/* If process PID is a slurmstepd of root's, begin to observe its step. */
 static void vnode_look(pid_t pid, void *arg)
 {
 	struct vnode_search *v = arg;
@@ -144,7 +147,7 @@ static void vnode_look(pid_t pid, void *arg)
 	if (process_seen_read(&p, &v->r->source, pid) < 0 || p.ended || !p.kept_from_exec ||
 	    process_owner(&uid, &gid, v->r->source.fd, pid) < 0 || uid != 0)
 		return;
-	/* a fork of slurmstepd that will be a task */
+	/* leave out a fork of slurmstepd that will become a task */
 	if (process_seen_read(&parent, &v->r->source, p.parent) == 0 && parent.kept_from_exec)
 		return;
 	if (vnode_read_title(title, v->r->source.fd, pid) < 0 ||

@@ -886,7 +886,7 @@ static void put_vnode(const char *pids)
 	write_file(pids, "cg/vnode.slice/nodeos-vnode@vnode7.service/vnode/cgroup.procs");
 }
 
-/* A step of a vnode is a slurmstepd with what it has started; cgroups of steps are not there. */
+/* A step of a vnode has no cgroup; its processes are those that descend from its slurmstepd. */
 static void test_vnode(void)
 {
 	const char *none = "none";
@@ -938,7 +938,7 @@ static void test_vnode(void)
 		   node.step[1].step == STEP_ID_BATCH,
 	   "ranks_scan: sets job, step and owner of a step in a vnode");
 	is(list_ranks(0), "child -1 1113",
-	   "ranks_scan: ranks in a vnode are the programs that slurmstepd has started itself");
+	   "ranks_scan: ranks in a vnode are the programs that are children of slurmstepd");
 	is(list_ranks(1), "child -1 1130, child -1 1131",
 	   "ranks_scan: ranks of a batch script in a vnode are the children of its launcher");
 	is_int(node.step[1].rank[1].domain, 1, "ranks_scan: sets the domain of a rank in a vnode");
@@ -949,7 +949,7 @@ static void test_vnode(void)
 	put_vnode("1100\n1101\n1110\n1113\n1120\n1121\n");
 	is(scan_ranks(), "child -1 1113", "ranks_scan: drops a rank of a vnode that has ended");
 	is_int((long long)node.step[0].rank[0].misses, 77,
-	       "ranks_scan: another rank of the vnode keeps its totals");
+	       "ranks_scan: the remaining rank of the vnode keeps its totals");
 	/* the job has a second vnode on this host */
 	write_file("1140\n1141\n", "cg/vnode.slice/nodeos-vnode@vnode8.service/vnode/cgroup.procs");
 	put_process((struct fake){ .pid = 1140,
@@ -969,14 +969,14 @@ static void test_vnode(void)
 				   .command = "slurmstepd",
 				   .title = "slurmstepd: [44.3]" });
 	is(scan_ranks(), "child -1 1141",
-	   "ranks_scan: a step goes on in a vnode when it has ended in another");
+	   "ranks_scan: a step goes on in one vnode after its end in another");
 	ok(node.n_steps == 3 && node.step[2].job == 44 && node.step[2].step == 3,
 	   "ranks_scan: a new slurmstepd with an old pid has a step of its own");
 	remove_file("cg/vnode.slice/nodeos-vnode@vnode8.service");
 	remove_file("proc/1140");
 	scan_ranks();
 	ok(node.step[0].ended && !node.step[1].ended,
-	   "ranks_scan: a step in vnodes has ended when each slurmstepd has");
+	   "ranks_scan: a step in vnodes ends with its last slurmstepd");
 	is(list_ranks(0), "child -1 1141",
 	   "ranks_scan: keeps the ranks of an ended step in a vnode for its last document");
 	end_test();
