@@ -67,9 +67,9 @@ int move_nodes_home(const struct move_nodes *n, const struct idset *cpus)
 struct homing {
 	const struct move_record *r;
 	struct move_nodes nodes;
-	int pid; /* present process, its number in the vnode; 0: none */
-	pid_t host; /* its number on the host; 0: its first thread is not there */
-	struct idset cpus; /* of all its threads */
+	int pid; /* number in the vnode of the process whose threads come; 0: none */
+	pid_t host; /* its number on the host; 0: its first thread has not come */
+	struct idset cpus; /* CPUs of its threads that have come */
 };
 
 static bool has_own_policy(const struct move_record *r, int pid)
@@ -80,7 +80,7 @@ static bool has_own_policy(const struct move_record *r, int pid)
 	return false;
 }
 
-/* Move the pages of the present process, whose threads are all known. */
+/* Move the pages of process H->pid, whose threads have all come. */
 static void home_process(struct homing *h)
 {
 	unsigned long from[NODES_MAX / WORD_BITS] = { 0 }, to[NODES_MAX / WORD_BITS] = { 0 };
@@ -88,7 +88,7 @@ static void home_process(struct homing *h)
 
 	if (home < 0 || !h->host || has_own_policy(h->r, h->pid))
 		return;
-	/* the kernel refuses nodes that it cannot have */
+	/* only nodes with memory: the kernel refuses numbers of nodes that cannot exist */
 	for (int n = idset_next(&h->nodes.memory, -1); n >= 0 && n < NODES_MAX;
 	     n = idset_next(&h->nodes.memory, n))
 		(n == home ? to : from)[(unsigned)n / WORD_BITS] |= 1ul << (unsigned)n % WORD_BITS;
@@ -113,7 +113,10 @@ static int home_thread(pid_t tid, const struct move_thread *t, void *arg)
 	return 0;
 }
 
-/* With CAP_SYS_NICE, the kernel also moves pages that several processes map, such as libraries. */
+/*
+ * Drop CAP_SYS_NICE. With it, the kernel would also move pages that several processes map, such as
+ * those of libraries.
+ */
 static int drop_nice(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -145,7 +148,7 @@ void move_pages_home(const struct move_record *r, pid_t init, unsigned seconds)
 		return;
 	child = fork();
 	if (child == 0) {
-		/* keep no descriptor of the caller, such as CRIU's lock: it may end earlier */
+		/* keep no descriptor such as CRIU's lock: the caller may end first */
 		if (dup2(end[1], 0) == 0 && close_range(1, ~0u, 0) == 0)
 			home_all(r, init);
 		_exit(0);

@@ -21,7 +21,7 @@
 #include "move/link.h"
 
 #define SHARED_MAX 64 /* mount points */
-#define HOME_SECONDS 20 /* limit for pages that follow the CPUs, while the tree is held */
+#define HOME_SECONDS 20 /* longest wait for moves of pages, while the tree is held */
 #define NAMES_MAX 16 /* executables of root's processes whose O_PATH descriptors are changed */
 
 struct gate {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Homes of CPUs in a tree that replaces /sys/devices/system/node. Pages that really follow are
- * checked in a guest of two memory nodes (test/guest/move.py).
+ * Find the node of CPUs in a tree that replaces /sys/devices/system/node. test/guest/move.py checks
+ * in a guest with two memory nodes that pages follow their CPUs.
  */
 #include "inventory/local.h"
 
@@ -42,11 +42,12 @@ static void check_homes(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		cpus = set_of(row[i].cpus);
 		is_int(move_nodes_home(&nodes, &cpus), row[i].home,
-		       "move_nodes_home: of CPUs \"%s\"", row[i].cpus);
+		       "move_nodes_home: gives %d for CPUs \"%s\"", row[i].home, row[i].cpus);
 	}
 	move_nodes_free(&nodes);
 	scratch_file("nodes/node5/cpulist", "x\n");
-	ok(move_nodes_read(&nodes, dir, &err) < 0, "move_nodes_read: refuses a list of no numbers");
+	ok(move_nodes_read(&nodes, dir, &err) < 0,
+	   "move_nodes_read: refuses a list without numbers");
 	close(dir);
 }
 
