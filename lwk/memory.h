@@ -12,15 +12,18 @@
  * allocated before the program begins. A private mapping of a file is a copy in the extent. Three
  * kinds of mappings are outside of the extent, where Linux makes them: shared mappings, reserved
  * address space (PROT_NONE), and private mappings that do not fit in.
+ *
  * The machine's own tables are at the start of the extent (machine.h). No call of the program
- * changes these pages, and the heap begins behind them.
+ * changes their pages, and the heap begins behind them.
  */
 #define MEMORY_BASE 0x100000000000UL
 
-enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms */
+enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* binary logarithms of page sizes */
 
-/* The file of an extent; -1: a new one is made. USED: the file holds data of an earlier program, so
- * pages are zeroed when they are taken. */
+/*
+ * The file of an extent. FD -1: make a new file. USED: the file holds data of an earlier program,
+ * so pages are zeroed when they are taken.
+ */
 struct memory_file {
 	int fd;
 	bool used;
@@ -28,21 +31,21 @@ struct memory_file {
 
 /*
  * Get the extent, SIZE bytes in huge pages of the size PAGE, and make the machine with its tables
- * in it; SIZE is a multiple of the page size. If F is a file, it has this size and these pages. On
- * success the caller closes F->fd.
+ * in it. SIZE is a multiple of the page size. If F->fd is a file, the file has this size and these
+ * pages. On success the caller closes F->fd.
  */
 int memory_open(uint64_t size, enum memory_page page, struct memory_file *f, struct errbuf *err);
 
 /*
- * Get the extent in ordinary memory, which has page faults, and make the machine: for a program
- * that a child process executes.
+ * For a program that a child process executes: get the extent in ordinary memory, which has page
+ * faults, and make the machine.
  */
 int memory_open_ordinary(uint64_t size, struct errbuf *err);
 
 /*
  * Call in a copy (fork) of a process, which still shares the extent: replace the extent by private
- * ordinary memory with a copy of all used pages. The parent waits meanwhile, and none of its other
- * threads changes the extent's map or page tables. Returns 0 or -errno.
+ * ordinary memory with a copy of all used pages. Meanwhile the parent's calling thread waits, and
+ * its other threads change neither the extent's map nor page tables. Returns 0 or -errno.
  */
 int memory_copy(void);
 void memory_lock(void);

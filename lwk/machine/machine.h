@@ -13,16 +13,17 @@
 /*
  * The machine of this process: a virtual machine of KVM without a kernel, without an interrupt
  * controller and without a timer. Its kernel half (layout.h) is memory of this process; the rest
- * of its address space is this process's own (window.h). There is one in each process.
+ * of its address space is this process's own (window.h). Each process has one machine.
  *
- * The kernel half begins in huge pages of the extent, which Linux does not move when it compacts
- * memory: while it moves a page that the processor needs for the program's next instruction, KVM
- * repeats the access again and again. Only what has no room there is in ordinary memory.
+ * The first part of the kernel half is in huge pages of the extent, which Linux does not move when
+ * it compacts memory. If Linux moved a page that the processor needs for the program's next
+ * instruction, KVM would repeat the access again and again meanwhile. The rest, which has no room
+ * in the first part, is in ordinary memory.
  */
 struct machine {
 	int kvm, vm; /* file descriptors: /dev/kvm, and the machine */
-	uint8_t *first, *rest; /* the kernel half here: its first bytes, and those behind them */
-	uint64_t first_size, kernel_size; /* bytes: of the first part, and of both */
+	uint8_t *first, *rest; /* addresses of the two parts of the kernel half in this process */
+	uint64_t first_size, kernel_size; /* bytes of the first part, and of both parts */
 	uint64_t taken; /* offset of the next free page */
 	unsigned address_bits; /* of guest-physical addresses */
 	bool gib_pages; /* page tables may have entries of 1 GiB */
@@ -39,22 +40,22 @@ extern struct machine machine;
 struct vcpu {
 	int fd;
 	unsigned number;
-	uint64_t area; /* offset of its area in the kernel half */
+	uint64_t area; /* offset of the vCPU's area in the kernel half */
 	struct kvm_run *run;
 };
 
 /*
- * Find KVM, and what its machines can do. Each error says what is missing and what to do. KVM is a
- * descriptor of /dev/kvm, -1: this process opens it.
+ * Find KVM, and what its machines can do. KVM is a descriptor of /dev/kvm; -1: open it here. Each
+ * error says what is missing and what to do.
  */
 int machine_open(int kvm, struct errbuf *err);
 
-/* Bytes that the machine takes of an extent of EXTENT_SIZE bytes, whole pages. */
+/* Return how many bytes (whole pages) of an extent of EXTENT_SIZE bytes the machine takes. */
 uint64_t machine_share(uint64_t extent_size);
 
 /*
- * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. Its kernel half
- * begins at FIRST, in machine_share(EXTENT_SIZE) bytes that are zeroed.
+ * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. FIRST is the
+ * memory for the first part of its kernel half: machine_share(EXTENT_SIZE) bytes, all zero.
  */
 int machine_begin(void *first, uint64_t extent_size, struct errbuf *err);
 
@@ -68,10 +69,13 @@ int machine_open_again(void);
 /* Take a page table, which is zeroed. Returns its offset in the kernel half; 0: none is left. */
 uint64_t machine_take_table(void);
 
-/* Bytes at the start of the first part that are in use. */
+/* Return how many bytes at the start of the first part are in use. */
 uint64_t machine_first_used(void);
 
-/* Where OFFSET of the kernel half is here. No page, and no area of a vCPU, is in both parts. */
+/*
+ * Return the address of OFFSET of the kernel half in this process. Each page, and each area of a
+ * vCPU, is in one part only.
+ */
 static inline uint8_t *machine_at(uint64_t offset)
 {
 	return offset < machine.first_size ? machine.first + offset

@@ -23,8 +23,9 @@ void window_set_extent(uint64_t base, uint64_t size);
 int window_open(uint64_t address);
 
 /*
- * Keep other threads from changes of page tables while a copy (fork) of the process copies them.
- * Other threads wait until window_release(); the copy calls window_open_again() instead.
+ * Make other threads wait before they change page tables, until window_release(). So a copy (fork)
+ * of the process can copy the page tables meanwhile. The copy calls window_open_again() instead of
+ * window_release().
  */
 void window_hold(void);
 void window_release(void);

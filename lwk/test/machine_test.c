@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where the kernel half of a machine is, without KVM: its share of an extent, and its two parts. */
+/* Check, without KVM, the machine's share of an extent and the two parts of its kernel half. */
 #include "lwk/machine/machine.h"
 
 #include <stdlib.h>
@@ -13,14 +13,17 @@
 
 static void check_share(void)
 {
-	is_int((long long)machine_share(16 * MIB), MIB, "machine_share: 1/16 of a small extent");
-	is_int((long long)machine_share(32 * MIB), 2 * MIB,
-	       "machine_share: at most one page of 2M");
-	is_int((long long)machine_share(256 * MIB), 2 * MIB, "machine_share: 2M of 256M");
-	is_int((long long)machine_share(1 * GIB), 4 * MIB, "machine_share: 1/512 more of 1G");
-	is_int((long long)machine_share(4 * GIB), 10 * MIB, "machine_share: 1/512 more of 4G");
+	is_int((long long)machine_share(16 * MIB), MIB,
+	       "machine_share: gives 1/16 of a small extent");
+	is_int((long long)machine_share(32 * MIB), 2 * MIB, "machine_share: gives 2 MiB of 32 MiB");
+	is_int((long long)machine_share(256 * MIB), 2 * MIB,
+	       "machine_share: gives 2 MiB of 256 MiB, too");
+	is_int((long long)machine_share(1 * GIB), 4 * MIB,
+	       "machine_share: gives 2 MiB and 1/512 of 1 GiB");
+	is_int((long long)machine_share(4 * GIB), 10 * MIB,
+	       "machine_share: gives 2 MiB and 1/512 of 4 GiB");
 	is_int((long long)machine_share(18 * MIB), 18 * MIB / 16 / PAGE * PAGE,
-	       "machine_share: whole pages");
+	       "machine_share: gives whole pages");
 }
 
 static bool is_zero(const uint64_t *table)
@@ -31,7 +34,7 @@ static bool is_zero(const uint64_t *table)
 	return true;
 }
 
-/* Take all tables, fill each, and see that none is in another, and each in one of the parts. */
+/* Take all tables and fill each. Check that they do not overlap, and that each is in one part. */
 static void check_tables(uint8_t *first, uint64_t extent)
 {
 	uint64_t at, inside = 0, outside = 0, share = machine_share(extent), last = 0;
@@ -54,18 +57,18 @@ static void check_tables(uint8_t *first, uint64_t extent)
 		}
 		if (inside == 1 && !outside)
 			is_int((long long)machine_first_used(), (long long)(at + PAGE),
-			       "machine_first_used: up to the table taken last");
+			       "machine_first_used: gives the end of the first table");
 	}
-	ok(zero, "machine_take_table: each table is zeroed");
-	ok(rising, "machine_take_table: no table is in another");
-	ok(whole, "machine_at: each table is whole in one of the parts");
+	ok(zero, "machine_take_table: gives zeroed tables");
+	ok(rising, "machine_take_table: gives tables that do not overlap");
+	ok(whole, "machine_at: places each whole table in one part");
 	is_int((long long)inside, (long long)((share - LWK_TAKEN) / PAGE),
-	       "machine_take_table: all that has room is in the extent");
+	       "machine_take_table: fills the extent's share first");
 	is_int((long long)machine_first_used(), (long long)share,
-	       "machine_first_used: not more than the first part");
+	       "machine_first_used: gives the whole share when it is full");
 	/* one for each 2 MiB of the extent, 1024 areas of 3 pages, 16 MiB for windows */
 	ok(outside + inside >= extent / (2 * MIB) + 3072 + 4096,
-	   "machine_take_table: there is one for each 2 MiB, and for vCPUs and windows");
+	   "machine_take_table: has a table for each 2 MiB, and tables for vCPUs and windows");
 }
 
 int main(void)
@@ -79,11 +82,13 @@ int main(void)
 	machine.kvm = -1;
 	is_int(machine_begin(first, extent, &err), -1, "machine_begin: fails without KVM: %s",
 	       err.text);
-	ok(strstr(err.text, "KVM cannot make a machine"), "machine_begin: says so");
-	ok(!is_zero((uint64_t *)(first + LWK_IDT)), "machine_begin: the tables are at the start");
+	ok(strstr(err.text, "KVM cannot make a machine"),
+	   "machine_begin: the message says that KVM cannot make a machine");
+	ok(!is_zero((uint64_t *)(first + LWK_IDT)),
+	   "machine_begin: writes its tables to the start of the extent");
 	check_tables(first, extent);
 	ok(is_zero((uint64_t *)(first + MIB)),
-	   "the extent behind the machine's share is untouched");
+	   "machine_begin: leaves the extent behind the share untouched");
 	free(first);
 	return tap_done();
 }

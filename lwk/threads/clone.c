@@ -131,8 +131,8 @@ static long clone_thread(struct thread *t, const struct clone_args *asked)
 }
 
 /*
- * Runs in the copy: give it a machine and an extent of its own. The extent is the first: until
- * then, the page tables and the vCPUs' areas are the parent's. Returns 0 or -errno.
+ * Give the copy, which calls this, an extent and a machine of its own. The extent comes first:
+ * until then the page tables and the vCPUs' areas are the parent's. Returns 0 or -errno.
  */
 static long begin_copy(struct thread *t, const struct state *s)
 {

@@ -66,7 +66,7 @@ static void check_fork(void)
 	printf("vfork: %d, shared %d\n", ended(pid), shared);
 }
 
-/* Map and touch a page of the GiB number N of addresses that nothing else uses. */
+/* Map and touch a page in GiB number N of a range of addresses that nothing else uses. */
 static volatile unsigned *touch_far(unsigned long n)
 {
 	volatile unsigned *p = mmap((void *)(FAR + n * GIB), 4096, PROT_READ | PROT_WRITE,
@@ -92,8 +92,10 @@ static void *touch_many(void *end)
 	return (void *)wrong;
 }
 
-/* Memory at far addresses, in children of which each has its own, while a thread goes to ever more
- * of them: what the thread does during a fork must not reach the child in part. */
+/*
+ * Use memory at far addresses in children while a thread of the parent maps more of it. Changes
+ * that the thread makes during a fork must not reach the child in part.
+ */
 static void check_far(void)
 {
 	volatile int end = 0;
