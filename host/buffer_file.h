@@ -18,7 +18,8 @@
  * first rank of the container. It is removed with the job, or with the step if the container is a
  * step's. Its mount point is STATE_DIR-dimmap/INODE.INDEX/m. INODE is the inode of the job's or
  * step's cgroup directory, as in the ledger, and INDEX the index of the container in its request.
- * All other state is in the kernel.
+ * The file "owner" beside the mount point has the properties by which a later step recognizes its
+ * buffer. All other state is in the kernel.
  */
 #define BUFFER_PATH_MAX (DIR_PATH_MAX + 64)
 #define BUFFER_FILE "data"

@@ -27,8 +27,8 @@ int process_memory_open(struct process_memory *p, pid_t pid, const char *cgroup)
 void process_memory_close(struct process_memory *p);
 
 /*
- * Read a byte of the process's numa_maps, which waits for its mmap_lock. Returns 0 if the read
- * ended and the process is in its cgroup, or -1 with errno. Each call reads the present address
+ * Read a byte of the process's numa_maps, which waits for its mmap_lock. The process must be in its
+ * cgroup when the read begins. Returns 0, or -1 with errno (ESRCH: it has no address space). Each call reads the present address
  * space of the process, even after execve().
  */
 int process_memory_probe(const struct process_memory *p);

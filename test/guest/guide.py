@@ -38,7 +38,7 @@ def prepare():
     for path in (HOME, WORK):
         os.chown(path, 1000, 1000)
     if os.path.exists("dimmapfs.ko"):
-        # install the module where DKMS would
+        # install the module, as DKMS would
         both(
             "mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname"
             " -r)/ && depmod"
