@@ -28,8 +28,8 @@ void process_memory_close(struct process_memory *p);
 
 /*
  * Read a byte of the process's numa_maps, which waits for its mmap_lock. The process must be in its
- * cgroup when the read begins. Returns 0, or -1 with errno (ESRCH: it has no address space). Each call reads the present address
- * space of the process, even after execve().
+ * cgroup when the read begins. Each call reads the present address space of the process, even after
+ * execve(). Returns 0, or -1 with errno (ESRCH: the process has no address space).
  */
 int process_memory_probe(const struct process_memory *p);
 

@@ -160,8 +160,8 @@ def lwk_log(*runs):
 
 def test_lwk():
     log = lwk_log(("partition", 600, 0, (5, 6, 7)), ("lwk2m", 480, 90, (0, 0, 0)))
-    # columns: instructions (own, kernel, other, of all CPUs), the longest stretch, and the number of
-    # stretches of 4**k to 4**(k+1) instructions for each k
+    # columns: instructions (own, kernel, other, of all CPUs), the longest stretch, and for each k
+    # the number of stretches of 4**k to 4**(k+1) instructions
     counted = [[10_000, 300, 200, 1, 5_000, *[0] * 5, 4, 2, *[0] * 9]]
     counted.append([10_000, 100, 0, 1, 4_000, *[0] * 4, 1, 7, *[0] * 10])
     raw = {"nohz": bench.lwk.run.runs_of(log, counted)}
