@@ -23,7 +23,7 @@ int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err)
 		if (c == '\n')
 			x->at_line++;
 		if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
-			return errprintf(err, "line %u: XML does not allow byte 0x%02x", x->at_line,
+			return errprintf(err, "line %u: byte 0x%02x is not allowed", x->at_line,
 					 c);
 	}
 	x->at_line = 1;

@@ -196,7 +196,10 @@ static bool has_ended_meanwhile(const struct job_visit *t)
 	return !running;
 }
 
-/* Write the record of a running job to its AdminComment. */
+/*
+ * Write the record of a running job: to its AdminComment, unless records are off or the user has a
+ * comment there, and to its file record.json.
+ */
 static void record_running(struct job_visit *t)
 {
 	char comment[SLURM_COMMENT_MAX];

@@ -179,7 +179,7 @@ void ledger_job_free(struct ledger_job *job); /* NULL does nothing */
 bool ledger_job_is_empty(const struct ledger_job *job);
 
 /*
- * Note that the step container NAME has had ranks of class devil, so that later steps of the job
+ * Record that the step container NAME has had ranks of class devil, so that later steps of the job
  * plan it apart from other such containers. Returns 1; 0 if NAME or REQUEST_CONTAINERS_MAX names
  * are noted already; -1 if out of memory.
  */

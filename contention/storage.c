@@ -32,7 +32,7 @@ struct storage_slot {
 	/* number of the process that has the slot; no two processes get the same number */
 	uint32_t turn;
 	/* written by a worker: */
-	uint32_t answered; /* TURN of the process whose bytes READ and WRITTEN are; 0: none */
+	uint32_t answered; /* READ and WRITTEN are of the process with this TURN; 0: of none */
 	uint64_t read, written; /* bytes */
 	/* written by the reader: */
 	uint32_t slow; /* TURN of the last slow process; 0: none */

@@ -218,7 +218,7 @@ void resize_unlock(int lock, const struct conf *conf)
 	struct errbuf why;
 
 	close(lock);
-	/* the change is complete, so a failure to note it only goes to the journal */
+	/* the lock is free already, so a failure to note the change only goes to the journal */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
 		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

@@ -361,9 +361,9 @@ static int check_bound(const struct work *w, uint64_t others, struct errbuf *err
 		return 0;
 	return errprintf(
 		err,
-		"%u extents of %" PRIu64 " MiB beside %" PRIu64
-		" MiB of this job's other steps are above its memory on this node, %" PRIu64
-		" MiB: ask for more memory (--mem), or for smaller extents",
+		"%u extents of %" PRIu64 " MiB, and %" PRIu64
+		" MiB of other steps of this job, are more than the job's memory on this node, "
+		"%" PRIu64 " MiB: ask for more memory (--mem), or for smaller extents",
 		a->ranks, a->bytes >> 20, others >> 20, a->job_max >> 20);
 }
 

@@ -11,12 +11,13 @@
 #include "base/idset.h"
 
 /*
- * What the processes of a vnode have open, and how their threads run. The source records it while
- * the tree is frozen; the destination compares it before its copy runs. CRIU opens files again by
- * their paths, as root, and a user could have put another file there meanwhile.
- *
- * Processes have their numbers in the vnode, which are the same on both hosts.
+ * The record of a vnode's processes: the files that they have open, and how their threads run. The
+ * source writes it while the tree is frozen. The destination compares the files before its copy
+ * runs: CRIU opens files again by their paths, as root, and a user could have put another file
+ * there meanwhile. A process is recorded by its pid in the vnode, which is the same on both hosts.
  */
+
+/* How a process has a file. */
 enum move_what { MOVE_EXE, MOVE_CWD, MOVE_ROOT, MOVE_FD, MOVE_MAP };
 
 /* Where a file is: this decides which parts of its identity are the same on both hosts. */

@@ -110,8 +110,8 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 }
 
 /*
- * Note that a step without the environment of its job selects no container, and list the
- * containers.
+ * Write a note to S: the step was started without the environment of its job, so it selects no
+ * container; the note lists the containers.
  */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {

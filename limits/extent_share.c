@@ -29,7 +29,7 @@ int extent_share_lower(int cgroup_fd, const char *user, uint64_t extents, uint64
 		return errprintf(
 			err,
 			"extents of %" PRIu64 " MiB leave too little of the step's %" PRIu64
-			" MiB for the rest, at least %" PRIu64 " MiB: ask for more (--mem)",
+			" MiB: the rest of the step needs %" PRIu64 " MiB: ask for more (--mem)",
 			extents >> 20, now >> 20, outside >> 20);
 	return memory_limit_set(cgroup_fd, user, now - extents, err);
 }

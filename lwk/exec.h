@@ -20,7 +20,7 @@ void exec_start(const struct options *o, const char *path);
 long execute_program(struct thread *t, const long arg[6]);
 long execute_program_at(struct thread *t, const long arg[6]);
 
-/* Note that this process is a copy (fork). */
+/* Record that this process is a copy (fork). */
 void exec_set_child(void);
 
 /* The path of the present program if the path at ADDRESS names it in /proc, else NULL. */

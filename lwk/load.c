@@ -36,7 +36,7 @@ static bool changes_rights(const struct program *p, const struct stat *s)
 	return n > 0 || n == -ERANGE;
 }
 
-/* Note that nodeos-lwk does not execute the program, which Linux would do; ERR has the reason. */
+/* Record that nodeos-lwk refuses a program that Linux would execute; ERR has the reason. */
 static int refuse_program(struct program *p)
 {
 	host_call(SYS_close, p->fd);

@@ -567,8 +567,9 @@ static long remap_inside(const long arg[6])
 	uint64_t address = (uint64_t)arg[0], old = round_up((uint64_t)arg[1]);
 	uint64_t bytes = round_up((uint64_t)arg[2]);
 
+	/* with these two flags, the extent would have holes */
 	if (address % EXTENT_PAGE || !bytes || !old ||
-	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)) /* would need holes in the extent */
+	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP))
 		return -EINVAL;
 	if (!is_program(address, old) || !extent_is_used(&memory.extent, address, old))
 		return -EFAULT;

@@ -58,7 +58,7 @@ void memory_unlock(void);
 uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
 
 /*
- * Note that BYTES at ADDRESS, which are taken, are the program's first stack: memory_protect()
+ * Record that BYTES at ADDRESS, which are taken, are the program's first stack: memory_protect()
  * accepts PROT_GROWSDOWN for it.
  */
 void memory_note_stack(uint64_t address, uint64_t bytes);

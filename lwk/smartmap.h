@@ -43,7 +43,7 @@ uint64_t smartmap_find_inode(const char *maps);
 int smartmap_start(int fd, struct errbuf *err);
 
 /*
- * Note that this process is a copy (fork) of a rank: it keeps the extents that are mapped, and
+ * Prepare a process that is a copy (fork) of a rank: it keeps the extents that are mapped, and
  * cannot map others.
  */
 void smartmap_set_child(void);

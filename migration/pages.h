@@ -63,8 +63,8 @@ const char *pages_end_name(enum pages_end end);
 struct pages_result {
 	enum pages_end end;
 	/*
-	 * memory of all processes that could be read; with the plan's ONLY, of the pages in it that
-	 * can be moved
+	 * The memory of all processes that could be read. If the plan has ONLY, only the pages in
+	 * ONLY that can be moved count.
 	 */
 	struct node_memory before, after;
 	uint64_t all; /* bytes of these processes, also outside of ONLY, before the move */

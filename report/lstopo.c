@@ -67,7 +67,7 @@ int draw_svg(const struct machine *m, const char *title, const struct picture_pa
 	rc = subprocess_run(&h, &svg, err);
 	free(xml);
 	if (rc > 0)
-		errprintf(err, "%s failed with status %d: hwloc 2.4 or later is needed to draw SVG",
+		errprintf(err, "%s failed with status %d: hwloc 2.1 or later is needed to draw SVG",
 			  argv[0], rc);
 	if (rc == 0 && (!svg || strncmp(svg, "<?xml", 5) != 0))
 		rc = errprintf(err, "%s has drawn nothing", argv[0]);

@@ -208,7 +208,7 @@ def test_units():
         re.search(
             r"^\s*dh_installsystemd -pnodeos-tools --no-enable nodeos-contend.service$", rules, re.M
         ),
-        "nodeos-contend is not enabled, and debhelper restarts it",
+        "an installation does not enable nodeos-contend, and an upgrade restarts it where it runs",
     )
 
 

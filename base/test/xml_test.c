@@ -104,7 +104,7 @@ static void test_xml_refused(void)
 		{ "<!-- ", "has no end" },
 		{ "<?xml ", "has no end" },
 		{ "<!DOCTYPE", "has no end" },
-		{ "<a>\n\x01</a>", "line 2: XML does not allow byte 0x01" },
+		{ "<a>\n\x01</a>", "line 2: byte 0x01 is not allowed" },
 		{ "\xff\xfe<", "UTF-16" },
 	};
 

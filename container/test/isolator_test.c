@@ -370,7 +370,7 @@ static void test_contention(void)
 	conf.contention.policy = CONTENTION_OBSERVE;
 	parse_ask("nodeos 1;c=sim cpus=2 contention=off;");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"off\"}"),
-	   "contention: the report of a container with off has off");
+	   "contention: the report of a container with contention=off says off");
 	isolators_outcome(o, &reported);
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off is enforced without the daemon");
 	parse_ask("nodeos 1;c=sim cpus=2;");

@@ -125,8 +125,9 @@ static void dimmap_read_window(struct dimmap_file *file, struct dimmap_lock_pool
 /*
  * Admits the missing pages of a window, the needed page last. The lock is held, and may be released
  * and taken again. Sets the bits of the admitted pages in MINE, and X to the entry of the needed
- * page, or to DIMMAP_NONE if another task has admitted it. Reads the pages admitted so far before
- * an eviction; otherwise another task could wait for a page without a request to the device.
+ * page, or to DIMMAP_NONE if another task has admitted it. Before an eviction it reads the pages
+ * that it has admitted, and clears their bits: another task may wait for one of them, and no
+ * other task would request it from the device.
  */
 static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 			       pgoff_t first, u32 n, pgoff_t index, unsigned long *mine, u32 *x,

@@ -527,8 +527,8 @@ static void test_ghosts(void)
 	unsigned soon = 0, soon_back = 0, late_back = 0;
 
 	/*
-	 * Each page is used once. GAP pages are evicted before the first one is used again. The
-	 * main list may have 950 pages.
+	 * Each page is used once. GAP pages are evicted before the first one is used again. A
+	 * ghost lives for as many evictions as the main list may have pages, here 950.
 	 */
 	for (unsigned gap = 1; gap < 1800; gap += 7) {
 		uint64_t first = 10000 * gap;

@@ -63,7 +63,9 @@ static int accesses_read_head(struct head *head, FILE *f, const char *name, stru
 	*head = (struct head){ .pages = u64_at(raw + 16), .threads = u32_at(raw + 24) };
 	merge = u32_at(raw + 28);
 	if (head->pages > TRACE_PAGES_MAX)
-		return errprintf(err, "%s: a file of %" PRIu64 " pages (allowed: at most 2^40)",
+		return errprintf(err,
+				 "%s: the trace of a file of %" PRIu64 " pages (allowed: at most "
+				 "2^40)",
 				 name, head->pages);
 	if (head->threads > TRACE_THREADS_MAX)
 		return errprintf(err, "%s: %" PRIu32 " threads: %u at most", name, head->threads,

@@ -138,7 +138,8 @@ static void test_accesses_troubles(void)
 	refused(&r, sizeof(r), "t: pages of 8192 bytes: expected 4096");
 	r = good_raw();
 	r.pages = htole64(UINT64_MAX);
-	refused(&r, sizeof(r), "t: a file of 18446744073709551615 pages (allowed: at most 2^40)");
+	refused(&r, sizeof(r),
+		"t: the trace of a file of 18446744073709551615 pages (allowed: at most 2^40)");
 	r = good_raw();
 	r.threads = htole32(65537);
 	refused(&r, sizeof(r), "t: 65537 threads: 65536 at most");

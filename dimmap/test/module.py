@@ -28,7 +28,7 @@ from boot import Boot, Machine, ok  # noqa: E402
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
 PROGRAMS = ("crash", "model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
-# programs that only the group clients gets, since they are large
+# large programs, which only the group "clients" uses
 CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
 # {counter of the module: its name in the simulator}
 SAME = {

@@ -37,7 +37,7 @@ void program_start(struct program *p, const struct agent_start *start);
 void program_wants(const struct program *p, struct pollfd polls[PROGRAM_POLLS]);
 void program_serve(struct program *p, const struct pollfd polls[PROGRAM_POLLS]);
 
-/* Note that the process of P has ended with STATUS of waitpid(). */
+/* Record that the process of P has ended with STATUS of waitpid(). */
 void program_end(struct program *p, int status);
 
 /* Send WHAT and errno as the reason why the program does not begin. */

@@ -16,7 +16,8 @@ char *counts_take(struct qmp *q, struct errbuf *err);
 struct json_object;
 
 /*
- * Make this object from LIST, QEMU's answer. The caller frees it. Returns NULL when out of memory.
+ * Return the text of that JSON object, made from LIST, QEMU's answer; NULL when out of memory. The
+ * caller frees the text. LIST stays the caller's.
  */
 char *counts_sum(struct json_object *list);
 

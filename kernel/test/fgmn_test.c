@@ -226,8 +226,8 @@ static int random_machine(void)
 	return nodes;
 }
 
-/* The written request of one group, which holds for each node of the group. */
-struct asked {
+/* One kind of blocks that a group asks for, such as "4x512M!c", on each node of the group. */
+struct asked_blocks {
 	unsigned count, percent;
 	unsigned long mib;
 	int kind, contiguous;
@@ -236,11 +236,11 @@ struct asked {
 static struct {
 	int first, last, all, n;
 	unsigned long home;
-	struct asked item[6];
+	struct asked_blocks item[6];
 } asked[8];
 static int n_asked;
 
-static size_t random_size(char *buf, size_t size, struct asked *a)
+static size_t random_size(char *buf, size_t size, struct asked_blocks *a)
 {
 	static const unsigned long sizes[] = { 32,  64,	 96,   100,  128,  256,
 					       333, 512, 1024, 1536, 2048, 4096 };
@@ -258,7 +258,7 @@ static size_t random_size(char *buf, size_t size, struct asked *a)
 	return (size_t)snprintf(buf, size, "%luM", a->mib);
 }
 
-static size_t random_item(char *buf, size_t size, struct asked *a, int may_fill)
+static size_t random_item(char *buf, size_t size, struct asked_blocks *a, int may_fill)
 {
 	size_t used = 0;
 
@@ -373,7 +373,7 @@ static void judge(const struct fgmn_options *opt, int nodes)
 			check(total - taken >= asked[g].home,
 			      "the home has at least the specified size");
 			for (int t = 0; t < asked[g].n; t++) {
-				const struct asked *a = &asked[g].item[t];
+				const struct asked_blocks *a = &asked[g].item[t];
 				unsigned long align = a->contiguous ? max(1024UL, opt->align)
 								    : opt->align;
 				unsigned long mib = a->percent ? total * a->percent / 100 : a->mib;

@@ -264,8 +264,9 @@ static int undo(unsigned *changed)
 }
 
 /*
- * Return whether traced PID is about to change something. The open of a kernel file does not
- * truncate it, but that of a plain file does: so only the write counts as a change.
+ * Return whether traced PID is about to change something. An open with O_TRUNC empties the plain
+ * file that stands for a kernel file here, so the open counts as the change, and the first write
+ * after the open does not count again.
  */
 static bool changes(pid_t pid, bool *opened)
 {

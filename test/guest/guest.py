@@ -348,7 +348,7 @@ def group_ranks():
     same(
         (r.code, sorted(re.findall(r"task (\d): Exited with exit code (\d)", r.err))),
         (CPUS + 2, [(str(i), str(i + 3)) for i in range(CPUS)]),
-        "ranks: Slurm gets the exit code of each rank'",
+        "ranks: Slurm gets the exit code of each rank",
     )
     clean("ranks: exits")
 

@@ -479,7 +479,7 @@ def group_later():
     the job's next two steps must begin with a container on each socket."""
     small = {"container": {"cpus": 4}, "contention": {"policy": "dino"}}
     m = write("small.json", pod(a=small, b=small))
-    # the step has all CPUs of the job: of fewer CPUs, Slurm would choose some of each socket
+    # the step has all CPUs of the job: if it had fewer, Slurm would take them from both sockets
     line = f"srun -n4 -c4 --nodeos-manifest={m} --nodeos-container=a:0-1,b:2-3 {LOAD}"
     both = ",".join(["triad/8M"] * 4)
     write("later.sh", f"#!/bin/bash\n{line} 40 {both}\n{line} 25 {both}\n{line} 5 loop/1M\n")

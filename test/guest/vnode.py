@@ -294,11 +294,11 @@ def group_contend():
 
 
 def group_undone():
-    """Check that a start that fails in the vnode leaves nothing of it, and that the other vnode
-    gets the CPUs back."""
+    """Check that a start of vnode8 that fails leaves nothing of it, and that vnode7 gets the CPUs
+    back."""
     r = root("nodeosctl vnode stop vnode8")
     ok(r.code == 0, "stop vnode8 succeeds", r.text)
-    check_shares(NAMES[:1], "after the stop of the other vnode")
+    check_shares(NAMES[:1], "after the stop of vnode8")
     before = vnodes.traces()
     # ip(8) refuses this route after the link, the cgroup and the process have been made
     vnodes.configure("vnode8", gateway="10.99.0.1")

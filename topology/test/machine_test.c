@@ -265,7 +265,7 @@ static void test_machine_refusals(void)
 		{ "/dev/zero", "/dev/zero is a device or a socket (allowed: a file or a pipe)" },
 		{ "/dev/null", "is a device" },
 		{ "/proc/self/cmdline",
-		  "/proc/self/cmdline: line 1: XML does not allow byte 0x00" },
+		  "/proc/self/cmdline: line 1: byte 0x00 is not allowed" },
 	};
 	struct machine *m = NULL;
 	struct errbuf err;

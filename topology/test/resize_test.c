@@ -219,7 +219,7 @@ static const char *wrong(const struct machine *m)
 			bad = "more CPUs than the machine has";
 		else if (!idset_subset(&got.cpus, &got.reserved) ||
 			 !idset_subset(&got.reserved, &may))
-			bad = "the container has a CPU or memory node that it may not have";
+			bad = "the container has a CPU that it may not have";
 		else if (given < r.want_cpus || given >= r.want_cpus + width)
 			bad = "the container does not have the requested number of threads, "
 			      "rounded up to whole cores";
