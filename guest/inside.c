@@ -272,7 +272,10 @@ long guest_program_start(unsigned char **out, char *const *argv, const char *cpu
 	start.env = environ;
 	if (gethostname(host, sizeof(host) - 1) < 0 || !getcwd(directory, sizeof(directory)) ||
 	    own_groups(&start, &group) < 0)
-		return errprintf(err, "cannot read the host's name, the working directory or the groups: %s", strerror(errno));
+		return errprintf(err,
+				 "cannot read the host's name, the working directory or the "
+				 "groups: %s",
+				 strerror(errno));
 	n = agent_start_pack(out, &start);
 	free(group);
 	return n < 0 ? errprintf(err,

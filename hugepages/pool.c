@@ -21,9 +21,9 @@ uint64_t pool_persistent(const struct pool_state *s)
 }
 
 /*
- * A write to the node's nr_hugepages asks for VALUE pages. The kernel first makes the node's surplus
- * pages persistent, which adds no free page. So VALUE must count them, too, and be higher by their
- * number. From VALUE the kernel subtracts the surplus pages of all nodes.
+ * A write to the node's nr_hugepages asks for VALUE pages. The kernel first makes the node's
+ * surplus pages persistent, which adds no free page. So VALUE must count them, too, and be higher
+ * by their number. From VALUE the kernel subtracts the surplus pages of all nodes.
  */
 bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages)
 {
