@@ -25,7 +25,7 @@ struct node_advice {
 	unsigned leave, come;
 };
 
-/* As extra_merge(), but replaces only the members nodeos_devils_leave and nodeos_devils_come. */
+/* Like extra_merge(), but replaces only the members nodeos_devils_leave and nodeos_devils_come. */
 int extra_merge_advice(char *buf, size_t size, const char *site, const struct node_advice *advice,
 		       struct errbuf *err);
 

@@ -311,7 +311,7 @@ static bool is_same_run(const struct slurm_job *slurm, int64_t start)
 	return !slurm || slurm->kind == SLURM_JOB_WAITING || slurm->start == start;
 }
 
-/* Note in the state that the job needs no handling until its directory is to be removed. */
+/* Record in the state that the job needs no handling until its directory is to be removed. */
 static void remember_final(struct job_visit *t)
 {
 	struct json_object *entry = json_object_new_object();

@@ -152,7 +152,7 @@ static int read_report(struct host_report *h, int dir, const char *name, uint32_
 	return 0;
 }
 
-/* As opendir(), for the open directory DIR. DIR stays open after closedir(). */
+/* Like opendir(), for the open directory DIR. DIR stays open after closedir(). */
 static DIR *list_directory(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -37,7 +37,7 @@ int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err
 /* Answer "ok N". It is no error if the sender no longer waits. */
 void launch_socket_accept(int fd, const struct launch_request *r, unsigned n);
 
-/* As launch_socket_accept(), with the answer "no REASON". */
+/* Like launch_socket_accept(), with the answer "no REASON". */
 void launch_socket_refuse(int fd, const struct launch_request *r, const char *reason);
 
 #endif

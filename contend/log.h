@@ -10,7 +10,7 @@
 void contend_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * As contend_log(), for a fault that may last, such as a directory that cannot be written. TEXT
+ * Like contend_log(), for a fault that may last, such as a directory that cannot be written. TEXT
  * describes the fault, "" if there is none. The line is "WHAT: TEXT", and is printed only if TEXT
  * differs from the last call's, which LAST keeps. So each kind of fault needs its own LAST.
  */

@@ -43,7 +43,7 @@ int output_open(struct output *o, int run_fd, const struct jobs_host *host, stru
 /* Use new settings. Returns 0, or -1 with the reason why no records of jobs can be written. */
 int output_configure(struct output *o, const struct conf_contention *conf, struct errbuf *err);
 
-/* Note the ranks of NODE. Call this after each scan, before ended steps are removed. */
+/* Remember the ranks of NODE. Call this after each scan, before ended steps are removed. */
 void output_update(struct output *o, const struct observed_node *node);
 
 /*

@@ -62,7 +62,7 @@ int process_seen_parse(struct process_seen *out, const char *text);
 int process_seen_read(struct process_seen *out, const struct process_source *from, pid_t pid);
 
 /*
- * As process_seen_read(), but returns a descriptor of the process's status, for
+ * Like process_seen_read(), but returns a descriptor of the process's status, for
  * process_seen_again().
  */
 int process_seen_open(struct process_seen *out, const struct process_source *from, pid_t pid);

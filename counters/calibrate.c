@@ -180,7 +180,7 @@ static size_t choose_bytes(uint64_t cache, unsigned n)
 	return (bytes + 191) / 192 * 192;
 }
 
-/* As count_loads(), without SIGPIPE, which would end the caller if a load has ended. */
+/* Like count_loads(), without SIGPIPE, which would end the caller if a load has ended. */
 static int count_loads_safely(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;

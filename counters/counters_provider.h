@@ -56,7 +56,7 @@ struct counter_group {
 	void *data; /* the provider's */
 };
 
-/* As counters_open(), for the host HOST. */
+/* Like counters_open(), for the host HOST. */
 int counters_open_on(struct counters **out, const struct counters_conf *conf,
 		     const struct counters_host *host, struct errbuf *err);
 

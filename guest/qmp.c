@@ -255,7 +255,7 @@ int qmp_give(struct qmp *q, const char *name, int fd, struct errbuf *err)
 	return call_giving(q, "getfd", arguments, fd, NULL, err);
 }
 
-/* Note the first two numbers of QEMU's version in its greeting LINE. */
+/* Record the first two numbers of QEMU's version in its greeting LINE. */
 static void note_version(struct qmp *q, const char *line, size_t len)
 {
 	struct json_tokener *parser = json_tokener_new();

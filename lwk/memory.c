@@ -60,8 +60,10 @@ static bool is_error(long rc)
 	return rc < 0 && rc > -4096;
 }
 
-/* Note the extent, whose memory is at MEMORY_BASE, make the machine in it, and open its windows.
- * USED: not all of the extent is zero. */
+/*
+ * Record the extent, whose memory is at MEMORY_BASE, make the machine in it, and open its windows.
+ * USED: some of the extent is not zero.
+ */
 static int begin_extent(uint64_t size, bool used, struct errbuf *err)
 {
 	void *map = mmap(NULL, extent_map_size(size), PROT_READ | PROT_WRITE,

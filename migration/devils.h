@@ -7,7 +7,7 @@
 #include "host/conf.h"
 
 /*
- * Note in JOB, whose ranks are loaded, which of its step containers now have ranks of class devil
+ * Record in JOB, whose ranks are loaded, which of its step containers now have ranks of class devil
  * and are placed by a policy. Returns how many names are new; -1: out of memory. No system call.
  */
 int devils_note(struct ledger_job *job, const struct observed_node *node, const struct conf *conf);

@@ -237,7 +237,7 @@ static bool balances_pages(void)
 	       strtol(text, NULL, 10) > 0;
 }
 
-/* Note D's reason for the steps with ranks in container PLACE. */
+/* Record D's reason for the steps with ranks in container PLACE. */
 static void note_reason(struct observed_node *node, const struct decide_input *in,
 			const struct decision *d, const char *place)
 {

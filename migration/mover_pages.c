@@ -351,7 +351,7 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 
 /* ------------------------------------------------------------------ the worker */
 
-/* Note what the worker with the outcome O has done for the processes of C's rank. */
+/* Record what the worker with the outcome O has done for the processes of C's rank. */
 static void pages_count(struct observed_step *s, const struct candidate *c,
 			const struct page_outcome *o)
 {
@@ -369,7 +369,7 @@ static void pages_count(struct observed_step *s, const struct candidate *c,
 	}
 }
 
-/* Note TEXT and the numbers of bytes and drains for the rank of C. */
+/* Record TEXT and the numbers of bytes and drains for the rank of C. */
 static void pages_note(struct observed_node *node, const struct candidate *c, const char *text,
 		       const struct page_outcome *o)
 {

@@ -20,7 +20,7 @@ void mover_pages_free(struct mover_pages *p); /* NULL does nothing */
 void mover_pages_begin(struct mover_pages *p, const struct conf *conf,
 		       const struct events_row *row);
 
-/* Note whether a container of this job of the host has quiet CPUs. */
+/* Record whether a container of this job on this host has quiet CPUs. */
 void mover_pages_see(struct mover_pages *p, const struct ledger_job *job);
 
 /* Consider the ranks of container C. */

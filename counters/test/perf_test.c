@@ -243,7 +243,7 @@ static void test_late(struct counters *c)
 	counters_end(g);
 }
 
-/* As wait_turn(), in a process that first starts ANOTHER, and ends after it. */
+/* Like wait_turn(), in a process that first starts ANOTHER, and ends after it. */
 static void __attribute__((noreturn)) be_relative(int there_fd, bool another)
 {
 	pid_t pid = another ? fork() : -1;
@@ -338,7 +338,7 @@ static void test_crowd(struct counters *c)
 	end_child(&child);
 }
 
-/* As test_late(), with one descriptor and one read for each event. */
+/* Like test_late(), with one descriptor and one read for each event. */
 static void test_no_groups(void)
 {
 	struct counters *c = open_soft(SOFT_ROW, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was open before a move against what is open after it. */
+/* Compare records of open files from before and after a move. */
 #include "inventory/record.h"
 
 #include <stdlib.h>

@@ -105,7 +105,7 @@ static void links(void)
 	is_refused(&f, "another kind", "a pipe in place of a file, which is not opened,");
 }
 
-/* As root without its capabilities for files: so a server with root_squash treats it. */
+/* Open as root without its capabilities for files: a server with root_squash treats root so. */
 static void squashed(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };

@@ -66,7 +66,7 @@ static int count_open(int from, int to)
 	return n;
 }
 
-/* As many descriptors as the hard limit allows; the program can close each. */
+/* Open up to 2500 descriptors, as far as the hard limit allows: the program can close each. */
 static void check_files(char *self)
 {
 	struct rlimit l, low;
@@ -218,7 +218,7 @@ static void check_last_page(char *self)
 	}
 }
 
-/* As the dynamic linker does for a library that needs an executable stack. */
+/* Make the stack executable, as the dynamic linker does for a library that needs this. */
 static void check_stack(char *self)
 {
 	static char heap[8192] __attribute__((aligned(4096)));
