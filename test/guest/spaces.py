@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # if the kernel has blocks of memory, launches must not move sessions off the blocks' home nodes
-# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run:
-# ci limit=900 --times 2 exec launch run: deep limit=3600 run: deep kernel=debian limit=3600 rooms:
-# control launch container serviceos host
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
+# run: ci limit=900 --times 2 exec launch
+# run: deep limit=3600
+# run: deep kernel=debian limit=3600
+# rooms: control launch container serviceos host
 """Check that a user's process with a locked address space (test/guest/programs/hold.c) delays
 neither other users' jobs nor processes of the host, whatever the user requests from NodeOS. Run as
 root on n0: spaces.py [--times N] [GROUP...]"""
