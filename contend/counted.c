@@ -17,7 +17,7 @@
  * have to wait for a rank
  */
 #define BEGIN_MS 500
-/* the part of BEGIN_MS for one step, whose user may make the call wait for each rank of the step */
+/* limit for one step: its user may make the call wait for each rank of the step */
 #define STEP_MS 100
 #define TOO_LONG "opening counters takes too long; the other ranks get counters at the next scan"
 #define WAITED_MS 40 /* milliseconds; an attempt that takes longer had to wait for the process */

@@ -13,7 +13,7 @@ static bool is_module(const char *name, const char *word, size_t n)
 	return true;
 }
 
-/* Is the file PATH, of LENGTH bytes, that of module NAME? */
+/* Return whether PATH, a text of LENGTH bytes, is the path of the file of module NAME. */
 static bool is_file_of(const char *name, const char *path, size_t length)
 {
 	size_t begin = length, end;

@@ -4,7 +4,7 @@
 
 #include "base/errbuf.h"
 
-/* Has this host the programs of a guest (nodeos-guest)? Returns 0, or -1 with what is missing. */
+/* Check that this host has the programs of a guest. Returns 0, or -1 with what is missing. */
 int guest_needs_check(struct errbuf *err);
 
 #endif

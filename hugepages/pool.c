@@ -23,7 +23,7 @@ uint64_t pool_persistent(const struct pool_state *s)
 /*
  * A write to the node's nr_hugepages asks for VALUE pages. The kernel first makes the node's
  * surplus pages persistent, which adds no free page. So VALUE must count them, too, and be higher
- * by their number. From VALUE the kernel subtracts the surplus pages of all nodes.
+ * by their number. The kernel compares VALUE with the node's total less S->all_surplus.
  */
 bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages)
 {

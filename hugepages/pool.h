@@ -20,8 +20,10 @@ struct pool {
 /* Numbers of pages. Surplus pages go back to the kernel as soon as no process has them. */
 struct pool_state {
 	uint64_t total, free, surplus; /* on the node; TOTAL includes FREE and SURPLUS */
-	/* surplus pages that the kernel counts with the node: those on the node, and before Linux 6.7
-	 * those on all nodes */
+	/*
+	 * surplus pages that the kernel subtracts from TOTAL when it compares TOTAL with a value
+	 * that is written: those on the node; before Linux 6.7, those on all nodes
+	 */
 	uint64_t all_surplus;
 };
 
@@ -37,7 +39,10 @@ uint64_t pool_persistent(const struct pool_state *s);
 bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages);
 bool pool_lower_value(uint64_t *value, const struct pool_state *s, uint64_t pages);
 
-/* Does a kernel of this RELEASE (uname -r) count the surplus pages of all nodes with one? */
+/*
+ * Return whether a kernel of RELEASE (uname -r) subtracts the surplus pages of all nodes, not only
+ * those on the node (all_surplus).
+ */
 bool pool_counts_all(const char *release);
 
 /*

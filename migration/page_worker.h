@@ -104,13 +104,13 @@ enum page_state page_worker_check(struct page_workers *w, struct page_outcome *o
  * was one. */
 bool page_worker_stop(struct page_workers *w, struct page_outcome *out);
 
-/* Is the rank marked as not responding? */
+/* Return whether the rank in CGROUP is marked as not responding. */
 bool page_workers_silent(const struct page_workers *w, const char *cgroup);
 
-/* Has an abandoned worker of this user not ended yet? */
+/* Return whether an abandoned worker of user UID still runs. */
 bool page_workers_held(const struct page_workers *w, uid_t uid);
 
-/* The number of killed workers that have not ended. */
+/* Return the number of killed workers that still run. */
 unsigned page_workers_abandoned(const struct page_workers *w);
 
 /* The step has ended: remove the marks of its ranks, and kill its worker, if it has one. */

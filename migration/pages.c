@@ -14,8 +14,8 @@
 /* One pass over the processes of a cgroup. */
 struct pass {
 	const struct node_home *where;
-	const struct pages_plan *plan; /* NULL: no target, so no policy excludes it */
-	struct pages_mover *mover; /* NULL: single pages are not looked at or moved */
+	const struct pages_plan *plan; /* NULL: no target node; memory of any policy counts */
+	struct pages_mover *mover; /* NULL: count memory by numa_maps only, and move no pages */
 	bool moves;
 	struct pages_progress *progress; /* NULL: none */
 	struct pages_result *out;

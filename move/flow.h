@@ -42,8 +42,8 @@ struct move_source_ops {
 };
 
 struct move_source {
-	int dir; /* of the journal */
-	const char *name; /* of the journal */
+	int dir; /* descriptor of the journal's directory */
+	const char *name; /* name of the journal */
 	struct move_entry now; /* the last transition; at the start, only token and peer are set */
 	const struct move_source_ops *ops;
 	void *arg;

@@ -21,7 +21,7 @@
  */
 enum move_state {
 	MOVE_IDLE, /* no journal, or one whose move is over and forgotten */
-	/* of the source */
+	/* states of the source: */
 	MOVE_PREFLIGHT, /* both ends are being checked; the tree runs */
 	MOVE_FREEZE, /* CRIU freezes and dumps the tree */
 	MOVE_DUMPED, /* the image is complete; the tree is frozen */
@@ -29,7 +29,7 @@ enum move_state {
 	MOVE_HANDED, /* the destination is allowed to go on with the tree */
 	MOVE_DONE, /* the destination goes on; the tree here is killed */
 	MOVE_BACK, /* the move is off; the tree goes on here */
-	/* of the destination */
+	/* states of the destination: */
 	MOVE_OFFERED, /* the source's token is accepted */
 	MOVE_RECEIVED, /* the whole image is here */
 	MOVE_RESTORED, /* CRIU has made the tree; nothing of it has run */

@@ -54,9 +54,10 @@ static void test_early(void)
 	struct errbuf err = { 0 };
 
 	begin_test(TRACE);
-	is_int(counted_begin_early(&table, 502, &err), 0, "a process is counted early");
+	is_int(counted_begin_early(&table, 502, &err), 0,
+	       "counted_begin_early: opens counters of a process that is no rank yet");
 	is_int(counted_begin_early(&table, 599, &err), 0,
-	       "a process that never becomes a rank is counted early");
+	       "counted_begin_early: opens counters of a process that never becomes a rank");
 	is_int(counted_begin_early(&table, 0, &err), -1, "a process ID of 0 is refused");
 	is(err.text, "process ID 0: expected a positive number",
 	   "the message for a process ID of 0 names it and the allowed process IDs");
@@ -149,7 +150,7 @@ static void test_refused(void)
 	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN,
 	   "totals of a rank without counters are unknown");
 	is(node.step[0].rank[3].why, "process ID -4: expected a positive number",
-	   "a rank without counters has its reason");
+	   "a rank without counters has the reason in WHY");
 	is(node.step[0].rank[20].why, "", "a rank with counters has no reason");
 	counted_match(&table, &node, &err);
 	/* 16 refused ranks are tried again: the sixteenth gives the last reason */

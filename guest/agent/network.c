@@ -69,7 +69,7 @@ static bool find_card(char name[IFNAMSIZ])
 	return found;
 }
 
-/* Has the guest a card of virtio? */
+/* Return whether the guest has a network card of virtio. */
 static bool has_device(void)
 {
 	DIR *dir = opendir("/sys/bus/virtio/devices");

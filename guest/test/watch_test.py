@@ -256,7 +256,7 @@ def test_lost_ranks():
         if not alive(child):
             break
         time.sleep(0.02)
-    ok(not alive(child), "the last rank's end is that of the guest")
+    ok(not alive(child), "the guest ends with its last rank")
     keeper, rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     fds = [rank.fileno(), keeper.fileno()]
     first = start_inside(["x"], f"--rank=0,2,{fds[0]},{fds[1]}", pass_fds=fds)
@@ -270,7 +270,7 @@ def test_lost_ranks():
         if not alive(child):
             break
         time.sleep(0.02)
-    ok(not alive(child), "the process that was to run the guest ends with it")
+    ok(not alive(child), "the process that waits to run the guest ends with that rank")
     guest = start_inside(["wait"])
     guest.wait_for_line()
     (child,) = children(guest.process.pid)
@@ -279,7 +279,7 @@ def test_lost_ranks():
     code, _, err = guest.end()
     ok(
         (code, err) == (1, "nodeos-guest: the process that runs QEMU was killed\n"),
-        "the end of the process that runs QEMU is that of the rank",
+        "a rank fails if the process that runs QEMU is killed",
         (code, err),
     )
     for _ in range(500):
@@ -340,13 +340,13 @@ def test_places():
     rest = CPUS[1:] or CPUS
     ok(
         json.loads(out) == [[CPUS[0]], rest],
-        "the guest's CPU has its CPU of the host, QEMU's first thread the others",
+        "the guest's CPU is bound to one CPU, and QEMU's first thread to the other CPUs",
         out,
     )
     _, out, _ = Guest("places poweroff").end()
     ok(
         json.loads(out) == [[c] for c in CPUS] + [CPUS],
-        "each CPU of the guest has one of the host, and QEMU's first thread what there is",
+        "without other CPUs, QEMU's first thread may use all CPUs of the guest",
         out,
     )
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The vDSO of this process, after its getcpu() was replaced. */
+/* Check the vDSO of this process after its getcpu() is replaced. */
 #include "lwk/vdso.h"
 
 #include <sched.h>
