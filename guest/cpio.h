@@ -12,10 +12,10 @@
  */
 struct cpio_entry {
 	const char *name; /* without a leading '/' */
-	mode_t mode; /* with the file's type */
-	const void *data; /* of a regular file */
+	mode_t mode; /* permissions and type of the file */
+	const void *data; /* content of a regular file, SIZE bytes */
 	size_t size;
-	unsigned major, minor; /* of a device */
+	unsigned major, minor; /* numbers of a device */
 };
 
 void cpio_put(FILE *f, const struct cpio_entry *entry);

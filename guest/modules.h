@@ -14,7 +14,7 @@
 /* Files of modules below their directory, in the order in which they are to be loaded. */
 struct guest_modules {
 	struct guest_module_path {
-		const char *text; /* in the text of modules.dep, LENGTH bytes */
+		const char *text; /* LENGTH bytes in the text of modules.dep */
 		size_t length;
 	} path[GUEST_MODULES_MAX];
 	unsigned n;

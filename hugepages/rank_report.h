@@ -16,8 +16,8 @@ void rank_report_json(struct json_out *j, const struct reserve_given *e, const s
 		      const struct page_runs *own, const struct rank_counted *c);
 
 /*
- * Write member "guest" of a rank in a report: the memory of the guest in which all RANKS ranks run,
- * this one and others. It is EXTENTS extents of E, one on each of MEMS.
+ * Write member "guest" of a rank in a report: the memory of the guest in which this rank and
+ * others, RANKS in all, run. The memory is EXTENTS extents of E, one on each of MEMS.
  */
 void guest_report_json(struct json_out *j, const struct reserve_given *e, unsigned extents,
 		       const struct idset *mems, unsigned ranks);

@@ -79,9 +79,9 @@ static void test_unpack(void)
 		{ 12, 2, "more groups than the data has" },
 		{ 15, 0x40, "a number of groups that no memory holds" },
 		{ 16, 3, "more arguments than the data has" },
-		{ 16, 1, "texts that no number counts" },
-		{ 16, 0, "no argument" },
-		{ 20, 0, "a variable that no number counts" },
+		{ 16, 1, "more texts than the numbers say" },
+		{ 16, 0, "a program without arguments" },
+		{ 20, 0, "more variables than their number" },
 		{ 23, 0x80, "a number of variables that no memory holds" },
 		{ sizeof(packed) - 1, 'x', "a last text without a NUL" },
 	};

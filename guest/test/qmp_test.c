@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The messages are those of QEMU's manual, "QEMU QMP Reference Manual". */
+/* Take messages of QEMU. They are as in its manual, "QEMU QMP Reference Manual". */
 #include "guest/qmp.h"
 
 #include <json-c/json.h>
@@ -27,14 +27,17 @@ static const char *take(const char *line)
 static void test_answers(void)
 {
 	q = (struct qmp){ .fd = -1, .id = 7 };
-	is(take("{\"return\":{\"a\":1},\"id\":7}"), "{\"a\":1}", "the answer to the last command");
-	is(take("{\"return\":{\"a\":1},\"id\":6}"), "-", "a late answer to an earlier command");
-	is(take("{\"return\":{}}"), "-", "the answer to a command without a number");
+	is(take("{\"return\":{\"a\":1},\"id\":7}"), "{\"a\":1}",
+	   "qmp_take: gives the answer to the last command");
+	is(take("{\"return\":{\"a\":1},\"id\":6}"), "-",
+	   "qmp_take: drops a late answer to an earlier command");
+	is(take("{\"return\":{}}"), "-", "qmp_take: drops an answer without an id");
 	is(take("{\"error\":{\"class\":\"GenericError\",\"desc\":\"no\"},\"id\":7}"), "QEMU: no",
-	   "the failure of the last command");
+	   "qmp_take: gives the error of the last command");
 	is(take("{\"error\":{\"class\":\"GenericError\",\"desc\":\"no\"},\"id\":6}"), "-",
-	   "a late failure of an earlier command");
-	is(take("[1]"), "QEMU sent a line that is no JSON object", "a line that is no object");
+	   "qmp_take: drops a late error of an earlier command");
+	is(take("[1]"), "QEMU sent a line that is no JSON object",
+	   "qmp_take: refuses a line that is no object");
 }
 
 static void test_ends(void)
@@ -57,12 +60,12 @@ static void test_ends(void)
 			 "\"timestamp\":{\"seconds\":1,\"microseconds\":2}}",
 			 ends[i].reason);
 		take(line);
-		ok(q.end == ends[i].end, "the end by %s", ends[i].reason);
+		ok(q.end == ends[i].end, "qmp_take: records a shutdown by %s", ends[i].reason);
 	}
 	q = (struct qmp){ .fd = -1 };
 	take("{\"event\":\"GUEST_PANICKED\",\"data\":{\"action\":\"shutdown\"}}");
 	take("{\"event\":\"SHUTDOWN\",\"data\":{\"guest\":false,\"reason\":\"host-qmp-quit\"}}");
-	ok(q.end == GUEST_PANIC, "a panic stays the end");
+	ok(q.end == GUEST_PANIC, "qmp_take: a shutdown after a panic stays a panic");
 }
 
 static void test_migration(void)
@@ -83,7 +86,8 @@ static void test_migration(void)
 			 "{\"event\":\"MIGRATION\",\"data\":{\"status\":\"%s\"}}",
 			 states[i].status);
 		take(line);
-		ok(q.migration == states[i].state, "a migration that is %s", states[i].status);
+		ok(q.migration == states[i].state, "qmp_take: records that a migration is %s",
+		   states[i].status);
 	}
 }
 

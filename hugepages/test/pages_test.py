@@ -152,7 +152,7 @@ def check_pools(driver, rng):
     steps = [Step(driver, kernel, rng.randrange(len(kernel.nodes))) for _ in range(2)]
     for step in steps + steps:
         for each in steps:
-            each.settle()  # as each process does that opens the journal
+            each.settle()  # each process that opens the journal does this
         kill = rng.choice([None, None, "before", "after"])
         if step.pages or step.change != STABLE:
             if rng.random() < 0.5:
