@@ -689,8 +689,9 @@ def group_reboots(step):
     )
     step.goes_on("after a reboot of the destination")
     p = begin_held_move(source, dest)
-    kill(processes_of("receiver", dest))
     reboot(source)
+    # after the mover, which would abort the move
+    kill(processes_of("receiver", dest))
     p.communicate(timeout=300)
     r = move(source, dest, "--recover")
     ok(r.code == 0, "the source reboots at handed: the recovery succeeds", r.text)
