@@ -222,7 +222,7 @@ static void test_killed(const struct idset *mems)
 	is_int(pages() - before, 20, "a killed process has added 4 of 9 pages");
 	reserve_release(state_dir, root, a.step_inode);
 	is_int(pages(), before, "reserve_release: removes the pages of both killed processes");
-	/* slurmstepd was killed while its process added pages: the job's end may have been before */
+	/* slurmstepd was killed while its process added pages; the job may have ended before */
 	is_int(reserve_pages(&g, &a, &err), -1, "reserve_pages: fails for an ended slurmstepd: %s",
 	       err.text);
 	is_int(pages(), before, "reserve_pages: and leaves no page that nothing would give back");

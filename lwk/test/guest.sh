@@ -261,7 +261,8 @@ last_pages () {
 	local all
 
 	all=$(cat /proc/sys/vm/nr_hugepages)
-	printf '#!/busybox sh\n[ $1 = 0 ] && exec /hello.static x\nexec $0 $(($1 - 1))\n' >/tmp/chain
+	printf '%s\n' '#!/busybox sh' '[ $1 = 0 ] && exec /hello.static x' \
+		'exec $0 $(($1 - 1))' >/tmp/chain
 	chmod +x /tmp/chain
 	echo 8 >/proc/sys/vm/nr_hugepages
 	name=last-pages

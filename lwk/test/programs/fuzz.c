@@ -30,8 +30,8 @@ static uint64_t rnd(void)
 }
 
 /*
- * Clear the bit for 256 bits in each VPINSRB, VPINSRW, VPINSRD and VPINSRQ of N bytes at P, at every
- * offset. With it they are invalid, and QEMU 7.2 ends by an assertion instead (gen_pinsr).
+ * Clear the bit for 256 bits in each VPINSRB, VPINSRW, VPINSRD and VPINSRQ of N bytes at P, at
+ * every offset. With it they are invalid, and QEMU 7.2 ends by an assertion instead (gen_pinsr).
  */
 static void spare_qemu(unsigned char *p, int n)
 {
