@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: nodes=1 numa=2 cpus=4 memory=1000
-# run: ci kernel=debian limit=900 refused start border jobs contend stop
 # run: deep limit=2400
 # run: deep kernel=debian limit=2400
 # rooms: vnode base host topology launch contention
