@@ -8,31 +8,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/monotonic.h"
-
-union meet_ends {
-	struct cmsghdr head;
-	char room[CMSG_SPACE(2 * sizeof(int))];
-};
 
 int meet_send(int fd, unsigned number, const struct meet_rank *rank, struct errbuf *err)
 {
 	const int ends[2] = { rank->agent, rank->control };
-	union meet_ends sent = { 0 };
-	struct iovec data = { &number, sizeof(number) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = sent.room,
-		.msg_controllen = sizeof(sent.room),
-	};
-	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
 
-	head->cmsg_level = SOL_SOCKET;
-	head->cmsg_type = SCM_RIGHTS;
-	head->cmsg_len = CMSG_LEN(sizeof(ends));
-	memcpy(CMSG_DATA(head), ends, sizeof(ends));
-	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
+	if (descriptors_send(fd, &number, sizeof(number), ends, 2) < 0)
 		return errprintf(err, "cannot meet the guest's other ranks: %s", strerror(errno));
 	return 0;
 }
@@ -44,21 +27,10 @@ static long receive_one(struct meet_rank *rank, int fd)
 {
 	unsigned number;
 	int ends[2];
-	union meet_ends got;
-	struct iovec data = { &number, sizeof(number) };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = got.room,
-		.msg_controllen = sizeof(got.room),
-	};
-	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *head = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+	ssize_t n = descriptors_receive(fd, &number, sizeof(number), ends, 2, MSG_DONTWAIT);
 
-	if (n != (ssize_t)sizeof(number) || !head || head->cmsg_type != SCM_RIGHTS ||
-	    head->cmsg_len != CMSG_LEN(sizeof(ends)))
+	if (n != (ssize_t)sizeof(number) || ends[0] < 0)
 		return -1;
-	memcpy(ends, CMSG_DATA(head), sizeof(ends));
 	*rank = (struct meet_rank){ .agent = ends[0], .control = ends[1] };
 	return number;
 }

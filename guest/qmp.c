@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 #define LINE_MAX_BYTES (1u << 20) /* query-cpus-fast: some 200 bytes a CPU */
 
 /* Return the text of member KEY of OBJECT, "" if there is none. */
@@ -161,29 +163,6 @@ int qmp_send(struct qmp *q, const char *command)
 	return send(q->fd, text, (size_t)len, MSG_NOSIGNAL) == len ? 0 : -1;
 }
 
-/* Send LEN bytes of TEXT, and the descriptor GIVEN, unless it is -1. */
-static int send_command(const struct qmp *q, char *text, size_t len, int given)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} sent = { 0 };
-	struct iovec data = { text, len };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-	struct cmsghdr *head;
-
-	if (given >= 0) {
-		message.msg_control = sent.room;
-		message.msg_controllen = sizeof(sent.room);
-		head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &given, sizeof(given));
-	}
-	return sendmsg(q->fd, &message, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -1;
-}
-
 /* Take the events and late answers that have arrived. */
 static void take_lines(struct qmp *q)
 {
@@ -221,13 +200,14 @@ static int call_giving(struct qmp *q, const char *command, const char *arguments
 	char *text;
 	int len = asprintf(&text, "{\"execute\":\"%s\",\"arguments\":%s,\"id\":%ld}\n", command,
 			   arguments ? arguments : "{}", ++q->id);
+	ssize_t sent;
 	int rc;
 
 	if (len < 0)
 		return errprintf(err, "out of memory");
-	rc = send_command(q, text, (size_t)len, given);
+	sent = descriptors_send(q->fd, text, (size_t)len, &given, given >= 0);
 	free(text);
-	rc = rc < 0 ? errprintf(err, "QEMU has ended") : wait_for_answer(q, &got, err);
+	rc = sent != len ? errprintf(err, "QEMU has ended") : wait_for_answer(q, &got, err);
 	take_lines(q); /* poll() does not report bytes that are already in Q */
 	if (answer)
 		*answer = got;

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "host/apart.h"
 
 /* the user neither owns the file nor may write to it; other errors are those of open(2) */
@@ -101,51 +102,18 @@ static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsig
 /* Send the child's result: a descriptor, or the error that prevented it. */
 static void send_result(int to, int fd, int error)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec data = { &error, sizeof(error) };
-	struct msghdr msg = { .msg_iov = &data, .msg_iovlen = 1 };
-
-	memset(&control, 0, sizeof(control));
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		msg.msg_control = control.buf;
-		msg.msg_controllen = sizeof(control.buf);
-		c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	}
-	sendmsg(to, &msg, MSG_NOSIGNAL);
+	descriptors_send(to, &error, sizeof(error), &fd, fd >= 0);
 }
 
 static int receive_result(int from, int *error)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec data = { error, sizeof(*error) };
-	struct msghdr msg = { .msg_iov = &data,
-			      .msg_iovlen = 1,
-			      .msg_control = control.buf,
-			      .msg_controllen = sizeof(control.buf) };
-	struct cmsghdr *c;
-	int fd = -1;
+	int fd;
 
-	*error = ECHILD;
-	if (recvmsg(from, &msg, MSG_CMSG_CLOEXEC) != (ssize_t)sizeof(*error)) {
+	if (descriptors_receive(from, error, sizeof(*error), &fd, 1, 0) !=
+	    (ssize_t)sizeof(*error)) {
 		*error = ECHILD;
 		return -1;
 	}
-	c = CMSG_FIRSTHDR(&msg);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
 }
 

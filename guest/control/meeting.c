@@ -13,6 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
+
 #define ANSWER_MS 20000 /* the guest's process also forwards its console, so it may be late */
 #define SOCKET_NAME "socket"
 
@@ -112,46 +114,15 @@ int meeting_ask(pid_t pid, int fd, struct errbuf *err)
 
 int meeting_send(int fd, const char *text, int given)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} sent = { 0 };
-	struct iovec data = { (char *)text, strlen(text) };
-	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-	struct cmsghdr *head;
-
-	if (given >= 0) {
-		message.msg_control = sent.room;
-		message.msg_controllen = sizeof(sent.room);
-		head = CMSG_FIRSTHDR(&message);
-		head->cmsg_level = SOL_SOCKET;
-		head->cmsg_type = SCM_RIGHTS;
-		head->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(head), &given, sizeof(given));
-	}
-	return sendmsg(fd, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+	return descriptors_send(fd, text, strlen(text), &given, given >= 0) < 0 ? -1 : 0;
 }
 
 ssize_t meeting_receive(int fd, char *text, size_t size, int *given, int flags)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} got = { 0 };
-	struct iovec data = { text, size - 1 };
-	struct msghdr message = {
-		.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = got.room,
-		.msg_controllen = sizeof(got.room),
-	};
-	ssize_t n = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *head = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
-	int one = -1;
+	int one;
+	ssize_t n = descriptors_receive(fd, text, size - 1, &one, 1, flags);
 
 	text[n > 0 ? n : 0] = '\0';
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof(one)))
-		memcpy(&one, CMSG_DATA(head), sizeof(one));
 	if (given)
 		*given = one;
 	else if (one >= 0)
