@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -31,13 +32,6 @@ struct search {
 	unsigned found;
 };
 
-static int number_of_member(struct json_object *facts, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(facts, key, &value) ? json_object_get_int(value) : 0;
-}
-
 static void look_at_guest(pid_t pid, struct json_object *facts, void *arg)
 {
 	struct search *s = arg;
@@ -47,9 +41,8 @@ static void look_at_guest(pid_t pid, struct json_object *facts, void *arg)
 	s->found++;
 	*s->out = (struct ask_guest){
 		.pid = pid,
-		.pipe = number_of_member(facts, "pipe"),
-		.disk = number_of_member(facts, "disk"),
-		.ranks = (unsigned)number_of_member(facts, "ranks"),
+		.pipe = (int)facts_number(facts, "pipe"),
+		.disk = facts_number(facts, "disk") > 0,
 	};
 }
 
@@ -132,4 +125,18 @@ int ask_guest(const struct ask_guest *g, const char *word, int given, const char
 	else
 		free(got);
 	return fd;
+}
+
+int ask_for_stream(const struct ask_guest *g, const char *word, int *connection, struct errbuf *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return errprintf(err, "socketpair: %s", strerror(errno));
+	*connection = ask_guest(g, word, pair[1], "ok", NULL, err);
+	close(pair[1]);
+	if (*connection >= 0)
+		return pair[0];
+	close(pair[0]);
+	return -1;
 }

@@ -15,7 +15,6 @@ struct ask_guest {
 	pid_t pid; /* the process that runs the guest */
 	int pipe; /* number of the pipe's descriptor in this process, see meeting.h */
 	bool disk; /* the guest has a disk */
-	unsigned ranks; /* 0: the guest runs an image */
 };
 
 /* Find the guest whose process has the PID WORD; NULL: the only guest of this user on this host. */
@@ -28,6 +27,13 @@ int ask_find(struct ask_guest *out, const char *word, struct errbuf *err);
  */
 int ask_guest(const struct ask_guest *g, const char *word, int given, const char *want, char **text,
 	      struct errbuf *err);
+
+/*
+ * Send WORD with one end of a pair of sockets to the guest's process, and wait for the answer "ok".
+ * Returns the other end, and *CONNECTION gets the connection; the caller closes both. Or -1.
+ */
+int ask_for_stream(const struct ask_guest *g, const char *word, int *connection,
+		   struct errbuf *err);
 
 /* Send WORD on the connection FD, and wait for the answer "ok". */
 int ask_further(int fd, const char *word, struct errbuf *err);

@@ -13,22 +13,6 @@
 
 #define LEAVE 0x1d /* Ctrl-] */
 
-/* Send WORD and one end of a pair of sockets to the guest. Returns the other end, or -1. */
-static int give_end(const struct ask_guest *g, const char *word, int *connection,
-		    struct errbuf *err)
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return errprintf(err, "socketpair: %s", strerror(errno));
-	*connection = ask_guest(g, word, pair[1], "ok", NULL, err);
-	close(pair[1]);
-	if (*connection >= 0)
-		return pair[0];
-	close(pair[0]);
-	return -1;
-}
-
 /*
  * Forward standard input to TO. At its end, clear *EVENTS and, unless STAYS, end the output to TO.
  * Returns whether to go on.
@@ -77,7 +61,7 @@ int attach_stdio(const struct ask_guest *g, const char *word, struct errbuf *err
 {
 	struct termios before, raw;
 	bool terminal = tcgetattr(0, &before) == 0;
-	int connection = -1, fd = give_end(g, word, &connection, err);
+	int connection = -1, fd = ask_for_stream(g, word, &connection, err);
 
 	if (fd < 0)
 		return -1;

@@ -87,6 +87,13 @@ int facts_make(const struct guest_plan *plan, unsigned ranks, pid_t qemu, int pi
 	return errprintf(err, "cannot write the guest's facts to memory: %s", strerror(errno));
 }
 
+int64_t facts_number(struct json_object *facts, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(facts, key, &value) ? json_object_get_int64(value) : -1;
+}
+
 /*
  * Read the facts from the descriptor NAME in DIR_FD, the directory fd of a process in /proc.
  * Returns NULL if the descriptor is not of a file with facts.

@@ -3,6 +3,7 @@
 #define NODEOS_GUEST_CONTROL_FACTS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/errbuf.h"
@@ -33,6 +34,9 @@ int facts_make(const struct guest_plan *plan, unsigned ranks, pid_t qemu, int pi
 	       struct errbuf *err);
 
 struct json_object;
+
+/* Return the number KEY of FACTS or of an object in it; 0 or 1 for a boolean; -1: it has none. */
+int64_t facts_number(struct json_object *facts, const char *key);
 
 /*
  * For each guest of this user on this host, in the order of /proc, call FN with the process that

@@ -37,13 +37,6 @@ static void format_numbers(char *out, struct json_object *facts, const char *arr
 	snprintf(out, TEXT, "%.*s", TEXT - 1, list);
 }
 
-static int64_t number_fact(struct json_object *facts, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(facts, key, &value) ? json_object_get_int64(value) : -1;
-}
-
 static int64_t memory_of_guest(struct json_object *facts)
 {
 	struct json_object *nodes;
@@ -53,7 +46,7 @@ static int64_t memory_of_guest(struct json_object *facts)
 	for (size_t i = 0;
 	     json_object_is_type(nodes, json_type_array) && i < json_object_array_length(nodes);
 	     i++)
-		bytes += number_fact(json_object_array_get_idx(nodes, i), "bytes");
+		bytes += facts_number(json_object_array_get_idx(nodes, i), "bytes");
 	return bytes;
 }
 
@@ -86,7 +79,7 @@ static void format_step(char *out, struct json_object *facts)
 /* Ask for KVM's counts of the guest. Returns a JSON object, NULL if they are unknown. */
 static struct json_object *counts_of(pid_t pid, struct json_object *facts)
 {
-	const struct ask_guest g = { .pid = pid, .pipe = (int)number_fact(facts, "pipe") };
+	const struct ask_guest g = { .pid = pid, .pipe = (int)facts_number(facts, "pipe") };
 	struct errbuf ignored;
 	struct json_object *counts;
 	char *text = NULL;
@@ -114,11 +107,11 @@ static void print_guest(pid_t pid, struct json_object *facts, void *arg)
 	format_numbers(cpus, facts, "cpus", NULL);
 	format_numbers(mems, facts, "nodes", "host");
 	format_guest_size(memory, memory_of_guest(facts));
-	format_guest_size(page, number_fact(facts, "page"));
-	if (number_fact(counts, "exits") >= 0)
-		snprintf(exits, sizeof(exits), "%" PRId64, number_fact(counts, "exits"));
+	format_guest_size(page, facts_number(facts, "page"));
+	if (facts_number(counts, "exits") >= 0)
+		snprintf(exits, sizeof(exits), "%" PRId64, facts_number(counts, "exits"));
 	printf("%-8d %-12s %-8s %-12s %-6s %-8s %-5s %s\n", pid, step,
-	       number_fact(facts, "ranks") > 0 ? "ranks" : "image", cpus, mems, memory, page,
+	       facts_number(facts, "ranks") > 0 ? "ranks" : "image", cpus, mems, memory, page,
 	       exits);
 	json_object_put(counts);
 }

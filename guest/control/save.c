@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -51,14 +50,12 @@ static int write_saved_head(int file, const char *text, struct errbuf *err)
 static int write_guest(const struct ask_guest *g, int file, struct errbuf *err)
 {
 	char *text = NULL;
-	int pair[2], fd, rc;
+	int fd = -1, state = ask_for_stream(g, "save", &fd, err), rc;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return errprintf(err, "socketpair: %s", strerror(errno));
-	fd = ask_guest(g, "save", pair[1], "ok", NULL, err);
-	close(pair[1]);
-	rc = fd < 0 ? -1 : copy_state(file, pair[0], err);
-	close(pair[0]);
+	if (state < 0)
+		return -1;
+	rc = copy_state(file, state, err);
+	close(state);
 	if (rc == 0)
 		text = ask_answer(fd, "saved", err);
 	if (text && write_saved_head(file, text, err) == 0) {
@@ -66,8 +63,7 @@ static int write_guest(const struct ask_guest *g, int file, struct errbuf *err)
 		return fd;
 	}
 	free(text);
-	if (fd >= 0)
-		close(fd); /* the guest goes on */
+	close(fd); /* the guest goes on */
 	return -1;
 }
 
